@@ -1,0 +1,235 @@
+package edge
+
+import (
+	"bytes"
+	"iter"
+
+	"github.com/valyala/fasthttp"
+)
+
+// Fields says which groups of header fields a message may have. One walk over the
+// raw header section finds them, so that a message without any of them, as nearly
+// all are, pays for no look-up.
+type Fields uint8
+
+// The groups.
+const (
+	FieldConnection Fields = 1 << iota // Connection, and what it may list
+	FieldHop                           // the other fields that are for one hop only
+	FieldExpect                        // Expect: the gateway has answered it
+	FieldForwarded                     // X-Forwarded-For, -Proto, -Host
+	FieldTrailer                       // Trailer, or a chunked body that may have trailers
+	FieldRequestID                     // X-Request-Id
+
+	FieldsAll = FieldConnection | FieldHop | FieldExpect | FieldForwarded | FieldTrailer | FieldRequestID
+)
+
+// groups has the names by group, lower case.
+var groups = []struct {
+	name  string
+	field Fields
+}{
+	{"connection", FieldConnection},
+	{"keep-alive", FieldHop},
+	{"proxy-connection", FieldHop},
+	{"proxy-authenticate", FieldHop},
+	{"proxy-authorization", FieldHop},
+	{"te", FieldHop},
+	{"upgrade", FieldHop},
+	{"http2-settings", FieldHop},
+	{"expect", FieldExpect},
+	{"x-forwarded-for", FieldForwarded},
+	{"x-forwarded-proto", FieldForwarded},
+	{"x-forwarded-host", FieldForwarded},
+	{"trailer", FieldTrailer},
+	{"transfer-encoding", FieldTrailer},
+	{"x-request-id", FieldRequestID},
+}
+
+// longest is the length of the longest name in groups.
+const longest = len("proxy-authorization")
+
+// maxPad is how far behind a name its colon is looked for.
+const maxPad = 8
+
+// Find walks a raw header section, without its start line, and says what is there
+// and how many lines it has. An empty section means that it is not known: then
+// everything may be there.
+func Find(raw []byte) (seen Fields, lines int) {
+	if len(raw) == 0 {
+		return FieldsAll, 0
+	}
+	for len(raw) > 0 {
+		line := raw
+		if i := bytes.IndexByte(raw, '\n'); i >= 0 {
+			line, raw = raw[:i], raw[i+1:]
+		} else {
+			raw = nil
+		}
+		seen |= fieldOf(nameOf(line))
+		lines++
+	}
+	return seen, lines
+}
+
+// nameOf is the field name of a header line; nil when the line has none, or one
+// longer than any that matters.
+func nameOf(line []byte) []byte {
+	if len(line) > longest+maxPad {
+		line = line[:longest+maxPad]
+	}
+	end := bytes.IndexByte(line, ':')
+	if end < 0 {
+		return nil
+	}
+	return bytes.TrimRight(line[:end], " \t")
+}
+
+func fieldOf(name []byte) Fields {
+	if len(name) == 0 {
+		return 0
+	}
+	switch name[0] | 0x20 { // first letters of the names above
+	case 'c', 'k', 'p', 't', 'u', 'h', 'e', 'x':
+	default:
+		return 0
+	}
+	for i := range groups {
+		g := &groups[i]
+		if len(name) == len(g.name) && equalFold(name, g.name) {
+			return g.field
+		}
+	}
+	return 0
+}
+
+// equalFold compares ASCII letters without case; lower is in lower case and as long
+// as b.
+func equalFold(b []byte, lower string) bool {
+	for i := range b {
+		c := b[i]
+		if 'A' <= c && c <= 'Z' {
+			c |= 0x20
+		}
+		if c != lower[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// hopByHop are the fields for one hop only (RFC 9110 section 7.6.1), in fasthttp's
+// spelling. Transfer-Encoding is not here: fasthttp owns framing on both sides.
+var hopByHop = [][]byte{
+	[]byte("Keep-Alive"), []byte("Proxy-Connection"), []byte("Proxy-Authenticate"),
+	[]byte("Proxy-Authorization"), []byte("Te"), []byte("Upgrade"), []byte("Http2-Settings"),
+}
+
+// kept are names that Connection may not take away: they belong to the message or
+// are written here.
+var kept = []string{
+	"host", "content-length", "content-type", "content-encoding", "transfer-encoding", "date", "set-cookie",
+	"authorization", "idempotency-key", "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "x-request-id",
+}
+
+// StripRequest takes away what ends at this hop, and makes the rest fit the next
+// one: HTTP/1.1, persistent, no expectation, no trailers.
+func StripRequest(h *fasthttp.RequestHeader, seen Fields) {
+	if seen&FieldConnection != 0 {
+		for _, value := range h.PeekAll(fasthttp.HeaderConnection) {
+			listed(value, func(name []byte) { h.DelBytes(name) })
+		}
+		h.Del(fasthttp.HeaderConnection)
+	}
+	if seen&FieldHop != 0 {
+		for _, name := range hopByHop {
+			h.DelBytes(name)
+		}
+	}
+	if seen&FieldExpect != 0 {
+		h.Del(fasthttp.HeaderExpect)
+	}
+	if seen&FieldTrailer != 0 {
+		dropTrailers(h)
+	}
+	h.ResetConnectionClose()
+	if !h.IsHTTP11() {
+		h.SetProtocol("HTTP/1.1")
+	}
+	h.SetNoDefaultContentType(true)
+}
+
+// StripResponse takes away what ends at this hop.
+func StripResponse(h *fasthttp.ResponseHeader) {
+	var seen Fields
+	for name := range h.All() {
+		seen |= fieldOf(name)
+	}
+	if seen&FieldConnection != 0 {
+		for _, value := range h.PeekAll(fasthttp.HeaderConnection) {
+			listed(value, func(name []byte) { h.DelBytes(name) })
+		}
+		h.Del(fasthttp.HeaderConnection)
+	}
+	if seen&FieldHop != 0 {
+		for _, name := range hopByHop {
+			h.DelBytes(name)
+		}
+	}
+	dropTrailers(h)
+	h.ResetConnectionClose()
+	h.SetNoDefaultContentType(true)
+}
+
+// trailers is what request and response headers share here.
+type trailers interface {
+	Trailers() iter.Seq[[]byte]
+	DelBytes(key []byte)
+	Del(key string)
+}
+
+// dropTrailers forgets the trailer section (RFC 9110 section 6.5.1 lets any hop do
+// so). The fields go first: forgetting the announcement alone would move their
+// values into the header section, where they would mean something else.
+func dropTrailers(h trailers) {
+	found := false
+	for name := range h.Trailers() {
+		h.DelBytes(bytes.Clone(name))
+		found = true
+	}
+	if found {
+		h.Del(fasthttp.HeaderTrailer)
+	}
+}
+
+// listed calls f with each name that a Connection value lists and that may go.
+func listed(value []byte, f func(name []byte)) {
+	for len(value) > 0 {
+		var name []byte
+		if i := bytes.IndexByte(value, ','); i >= 0 {
+			name, value = value[:i], value[i+1:]
+		} else {
+			name, value = value, nil
+		}
+		name = bytes.Trim(name, " \t")
+		if len(name) > 0 && !isKept(name) {
+			f(bytes.Clone(name))
+		}
+	}
+}
+
+func isKept(name []byte) bool {
+	for _, k := range kept {
+		if len(k) == len(name) && equalFold(name, k) {
+			return true
+		}
+	}
+	return false
+}
+
+// setOnly makes value the only line of a field.
+func setOnly(h *fasthttp.RequestHeader, key, value []byte) {
+	value = bytes.Clone(value)
+	h.DelBytes(key)
+	h.SetCanonical(key, value)
+}
