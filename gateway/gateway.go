@@ -1,0 +1,181 @@
+// Package gateway is the core: it decides what happens to each exchange, and when,
+// and waits for nothing. Engines own sockets, timers and goroutines; they do what
+// the core names (Next) and call it again with what happened. life.go is the order
+// of things, top to bottom.
+//
+// The core never blocks, sleeps, starts a goroutine, reads the clock or holds a
+// lock across I/O. So the same code runs on goroutines, on an event loop and in a
+// simulator.
+package gateway
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"sluice/config"
+	"sluice/gateway/deadline"
+	"sluice/gateway/edge"
+	"sluice/gateway/limits"
+	"sluice/gateway/routes"
+	"sluice/gateway/telemetry"
+	"sluice/gateway/upstream"
+)
+
+// collectAtMost is the largest body, in bytes, that is read whole before its first
+// byte goes to the caller. It bounds what a slow caller can make the gateway hold.
+const collectAtMost = 64 << 10
+
+// collectForHTTP10 is the same for a body of unknown length and a caller of
+// HTTP/1.0. A larger one is a bad_response.
+const collectForHTTP10 = 1 << 20
+
+// Gateway is the core. It is safe for concurrent use by any number of engines.
+type Gateway struct {
+	random  func() uint64
+	log     *telemetry.Log
+	metrics *telemetry.Metrics
+
+	snapshot atomic.Pointer[snapshot]
+	inFlight atomic.Int64
+	draining atomic.Bool
+
+	mu        sync.Mutex // one Swap at a time
+	upstreams map[string]*Upstream
+}
+
+// Upstream is the live state of one upstream: it lives as long as its name is in
+// the configuration, whatever else changes.
+type Upstream struct {
+	*upstream.Upstream
+	limiter *limits.Limiter
+	metrics *telemetry.Upstream
+	config  atomic.Pointer[config.Upstream]
+}
+
+// Config is the upstream's present configuration.
+func (u *Upstream) Config() *config.Upstream { return u.config.Load() }
+
+func (u *Upstream) queueTime() time.Duration { return u.config.Load().Limit.Queue.Time }
+func (u *Upstream) shedStatus() int          { return u.config.Load().Limit.ShedStatus }
+
+// Route is one compiled route: all that an exchange needs to know, found once.
+type Route struct {
+	name     string
+	upstream *Upstream
+	metrics  *telemetry.Route
+	deadline deadline.Config
+	maxBody  int64
+	stream   bool
+	stall    time.Duration
+}
+
+// snapshot is what one exchange sees of the configuration. It is never changed.
+type snapshot struct {
+	table    *routes.Table[*Route]
+	proxies  edge.Proxies
+	inFlight int64
+	fields   int // header lines of a request, at most
+
+	bodyAtMost int64
+	unrouted   *telemetry.Route
+}
+
+// New makes a gateway from a valid configuration. random gives uniformly
+// distributed numbers; it must be safe for concurrent use.
+func New(cfg config.Config, log *telemetry.Log, metrics *telemetry.Metrics, random func() uint64) (*Gateway, error) {
+	g := &Gateway{random: random, log: log, metrics: metrics, upstreams: map[string]*Upstream{}}
+	metrics.Gauge("sluice_exchanges_in_flight", func() float64 { return float64(g.inFlight.Load()) })
+	return g, g.Swap(cfg)
+}
+
+// Swap puts a valid configuration in force. Exchanges under way keep the routes
+// that they began with; live objects whose names stay are kept and reconfigured.
+// An error means that nothing has changed.
+func (g *Gateway) Swap(cfg config.Config) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	live := make(map[string]*Upstream, len(cfg.Upstreams))
+	for i := range cfg.Upstreams {
+		name := cfg.Upstreams[i].Name
+		if live[name] = g.upstreams[name]; live[name] == nil {
+			live[name] = g.newUpstream(&cfg.Upstreams[i])
+		}
+	}
+	table, err := g.compile(cfg.Routes, live)
+	if err != nil {
+		return err
+	}
+	for i := range cfg.Upstreams {
+		u := live[cfg.Upstreams[i].Name]
+		u.config.Store(&cfg.Upstreams[i])
+		g.grant(u.limiter.Configure(cfg.Upstreams[i].Limit))
+	}
+	g.upstreams = live
+	var bodyAtMost int64
+	for i := range cfg.Routes {
+		bodyAtMost = max(bodyAtMost, int64(cfg.Routes[i].MaxBody))
+	}
+	g.snapshot.Store(&snapshot{
+		table:    table,
+		proxies:  edge.Proxies(cfg.Server.TrustedProxies),
+		inFlight: int64(cfg.Server.Limits.InFlight),
+		fields:   cfg.Server.Limits.Headers,
+		unrouted: g.metrics.Route("", ""),
+
+		bodyAtMost: bodyAtMost,
+	})
+	return nil
+}
+
+func (g *Gateway) newUpstream(cfg *config.Upstream) *Upstream {
+	u := &Upstream{
+		Upstream: upstream.New(cfg.Name),
+		limiter:  limits.New(cfg.Limit),
+		metrics:  g.metrics.Upstream(cfg.Name),
+	}
+	u.config.Store(cfg)
+	g.watch(u)
+	return u
+}
+
+func (g *Gateway) compile(list []config.Route, live map[string]*Upstream) (*routes.Table[*Route], error) {
+	entries := make([]routes.Entry[*Route], 0, len(list))
+	for i := range list {
+		r := &list[i]
+		entries = append(entries, routes.Entry[*Route]{Config: r.Config, Value: &Route{
+			name:     r.Name,
+			upstream: live[r.Upstream],
+			metrics:  g.metrics.Route(r.Name, r.Upstream),
+			deadline: r.Deadline(),
+			maxBody:  int64(r.MaxBody),
+			stream:   r.Response == config.ResponseStream,
+			stall:    r.Stall,
+		}})
+	}
+	return routes.New(entries)
+}
+
+// Upstreams is the present list, by name.
+func (g *Gateway) Upstreams() []*Upstream {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	names := slices.Sorted(maps.Keys(g.upstreams))
+	list := make([]*Upstream, len(names))
+	for i, name := range names {
+		list[i] = g.upstreams[name]
+	}
+	return list
+}
+
+// Drain makes every answer from now on close its connection, and the gateway not
+// ready. Engines stop taking connections and interrupt what waits.
+func (g *Gateway) Drain() { g.draining.Store(true) }
+
+// BodyAtMost is the largest body, in bytes, that any route takes.
+func (g *Gateway) BodyAtMost() int64 { return g.snapshot.Load().bodyAtMost }
+
+// InFlight is how many exchanges have begun and not ended.
+func (g *Gateway) InFlight() int64 { return g.inFlight.Load() }
