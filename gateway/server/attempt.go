@@ -1,0 +1,164 @@
+package server
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"sluice/gateway"
+	"sluice/gateway/upstream"
+)
+
+// interimAtMost bounds the 1xx responses before a final one.
+const interimAtMost = 16
+
+// send makes one attempt, up to the head of the response. The request is written
+// once, on one connection; whatever goes wrong, nothing here writes it again.
+func (c *call) send() gateway.Next {
+	x := &c.Exchange
+	c.pool = x.Endpoint.Attached.(*pool)
+	cn, cause := c.pool.take(x.SendBy.Sub(c.now))
+	if cn == nil {
+		return c.lost(cause)
+	}
+	c.conn = cn
+	x.Facts.Reused = cn.used
+	if !cn.used {
+		cn.used, x.Connect = true, cn.opened
+	}
+	if cn.SetDeadline(x.SendBy) != nil || c.write() != nil {
+		return c.lost(causeOf(c.err))
+	}
+	if c.readHead() != nil {
+		return c.lost(causeOf(c.err))
+	}
+	c.now = time.Now()
+	n := c.core.Headed(x, c.now)
+	if n != gateway.Collect && n != gateway.Relay {
+		c.letGo(false)
+	}
+	return n
+}
+
+// write hands the request to the kernel.
+func (c *call) write() error {
+	w := c.pool.host.AcquireWriter(c.conn)
+	c.err = c.Request.Write(w)
+	if c.err == nil {
+		c.err = w.Flush()
+	}
+	c.pool.host.ReleaseWriter(w)
+	c.Facts.Unsent = c.conn.sent == 0
+	return c.err
+}
+
+// readHead reads the head of the final response, past interim ones.
+func (c *call) readHead() error {
+	h := &c.Response.Header
+	c.Response.SkipBody = c.Request.Header.IsHead()
+	c.reader = c.pool.host.AcquireReader(c.conn)
+	for range interimAtMost {
+		if c.err = h.Read(c.reader); c.err != nil {
+			return c.err
+		}
+		if status := h.StatusCode(); status >= 200 || status == fasthttp.StatusSwitchingProtocols {
+			c.Facts.Status = status
+			// Asked before the core takes Connection away.
+			c.last = h.ConnectionClose()
+			return nil
+		}
+	}
+	c.err = errInterim
+	return c.err
+}
+
+var errInterim = errors.New("too many interim responses")
+
+// collect reads the body into the response.
+func (c *call) collect() gateway.Next {
+	x := &c.Exchange
+	if bodied(x.Response) {
+		if c.readBody() != nil {
+			return c.lost(cutShort(c.err))
+		}
+	}
+	x.Facts.Cause = upstream.Complete
+	c.letGo(true)
+	c.now = time.Now()
+	return c.core.Attempted(x, c.now)
+}
+
+func (c *call) readBody() error {
+	length := c.Response.Header.ContentLength()
+	c.err = c.Response.ReadBody(c.reader, c.BodyMost)
+	switch {
+	case c.err != nil:
+	case length == -1:
+		// The trailer section is read to its end, and dropped.
+		var trailer fasthttp.ResponseHeader
+		c.err = trailer.ReadTrailer(c.reader)
+	case length < 0:
+		c.last = true // it ended with the connection
+	}
+	return c.err
+}
+
+// bodied reports whether a response with this head has a body to read.
+func bodied(r *fasthttp.Response) bool {
+	status := r.StatusCode()
+	return !r.SkipBody && status != fasthttp.StatusNoContent && status != fasthttp.StatusNotModified
+}
+
+// lost ends an attempt without a complete response.
+func (c *call) lost(cause upstream.Cause) gateway.Next {
+	c.Facts.Cause = cause
+	c.letGo(false)
+	c.now = time.Now()
+	return c.core.Attempted(&c.Exchange, c.now)
+}
+
+// letGo gives the connection back: for further attempts if the response was read
+// to its end and nothing forbids it, else closed.
+func (c *call) letGo(complete bool) {
+	if c.conn == nil {
+		return
+	}
+	reusable := complete && !c.last && c.reader.Buffered() == 0
+	if c.reader != nil {
+		c.pool.host.ReleaseReader(c.reader)
+		c.reader = nil
+	}
+	if reusable {
+		c.pool.release(c.conn)
+	} else {
+		c.pool.drop(c.conn)
+	}
+	c.conn = nil
+}
+
+// causeOf says what an error on the connection means. Types and identities decide,
+// never texts.
+func causeOf(err error) upstream.Cause {
+	var timeout net.Error
+	var network *net.OpError
+	switch {
+	case errors.Is(err, fasthttp.ErrTimeout), errors.Is(err, os.ErrDeadlineExceeded),
+		errors.As(err, &timeout) && timeout.Timeout():
+		return upstream.TimedOut
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed), errors.As(err, &network):
+		return upstream.Lost
+	}
+	return upstream.Malformed
+}
+
+// cutShort is causeOf for a body: its end came before the announced one.
+func cutShort(err error) upstream.Cause {
+	if cause := causeOf(err); cause != upstream.Lost {
+		return cause
+	}
+	return upstream.CutShort
+}

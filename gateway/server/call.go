@@ -1,0 +1,141 @@
+package server
+
+import (
+	"bufio"
+	"net"
+	"net/netip"
+	"runtime/debug"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"sluice/gateway"
+	"sluice/gateway/edge"
+	"sluice/gateway/upstream"
+)
+
+// call is what this engine keeps per exchange. The goroutine of the caller's
+// connection drives it.
+type call struct {
+	gateway.Exchange
+	engine *Engine
+	core   *gateway.Gateway
+	ctx    *fasthttp.RequestCtx
+	caller edge.Caller
+	now    time.Time
+
+	// The attempt in flight.
+	pool   *pool
+	conn   *conn
+	reader *bufio.Reader
+	last   bool // the upstream closes the connection after this response
+	err    error
+
+	granted  chan struct{} // holds one grant
+	timer    *time.Timer
+	promised bool // a grant is on its way: wait for it and nothing else
+}
+
+func newCall(e *Engine) *call {
+	c := &call{engine: e, core: e.core, granted: make(chan struct{}, 1)}
+	c.Owner, c.Caller = c, &c.caller
+	return c
+}
+
+// Granted wakes the goroutine that waits for x's permit. The channel has room: an
+// exchange is granted at most once for each time it waits, and takes each grant.
+func (c *call) Granted(*gateway.Exchange) { c.granted <- struct{}{} }
+
+// open takes a request over.
+func (c *call) open(ctx *fasthttp.RequestCtx) {
+	c.ctx, c.Request, c.Response = ctx, &ctx.Request, &ctx.Response
+	c.now, c.last, c.promised, c.err = ctx.Time(), false, false, nil
+	var peer netip.AddrPort
+	if tcp, ok := ctx.RemoteAddr().(*net.TCPAddr); ok {
+		peer = tcp.AddrPort()
+	}
+	c.caller.Set(peer.Addr(), ctx.IsTLS())
+}
+
+// drive does what the core names until the exchange has ended, or until its answer
+// is a relay, which ends it later.
+func (c *call) drive(n gateway.Next) {
+	defer c.barrier()
+	for {
+		switch n {
+		case gateway.Send:
+			n = c.send()
+		case gateway.Collect:
+			n = c.collect()
+		case gateway.Relay:
+			c.relay()
+			return
+		case gateway.Queue:
+			n = c.park()
+		case gateway.Answer:
+			c.core.Finish(&c.Exchange, c.now)
+			c.engine.put(c)
+			return
+		default:
+			// The core names only what its engines can do.
+			panic("gateway/server: the core named " + n.String())
+		}
+	}
+}
+
+// park waits for a permit.
+func (c *call) park() gateway.Next {
+	x := &c.Exchange
+	if c.promised {
+		<-c.granted
+		return c.admitted()
+	}
+	c.arm(x.WakeAt.Sub(c.now))
+	defer c.timer.Stop()
+	var n gateway.Next
+	select {
+	case <-c.granted:
+		return c.admitted()
+	case <-c.timer.C:
+		c.now = time.Now()
+		n = c.core.Shed(x, c.now)
+	case <-c.engine.draining:
+		c.now = time.Now()
+		n = c.core.Interrupted(x, gateway.Drain, c.now)
+	}
+	c.promised = n == gateway.Queue
+	return n
+}
+
+func (c *call) admitted() gateway.Next {
+	c.promised = false
+	c.now = time.Now()
+	return c.core.Admitted(&c.Exchange, c.now)
+}
+
+func (c *call) arm(d time.Duration) {
+	if c.timer == nil {
+		c.timer = time.NewTimer(d)
+		return
+	}
+	c.timer.Reset(d)
+}
+
+// barrier is where a fault of the gateway ends: the caller gets a 500, the operator
+// the stack, and the process lives.
+func (c *call) barrier() {
+	fault := recover()
+	if fault == nil {
+		return
+	}
+	c.engine.log.Error().Interface("fault", fault).Bytes("stack", debug.Stack()).
+		Bytes("request_id", c.RequestID()).Msg("fault in the gateway")
+	if c.conn != nil {
+		c.last = true
+		c.letGo(false)
+	}
+	c.Facts.Cause = upstream.Lost
+	c.core.Failed(&c.Exchange, time.Now())
+	c.core.Finish(&c.Exchange, time.Now())
+	// What the call holds is in doubt, so it is not used again.
+}

@@ -1,0 +1,239 @@
+// Package server is the engine on fasthttp.Server: one goroutine drives each
+// exchange, on the caller's connection, and blocks where the core says to wait. It
+// owns the sockets on both sides, timers, name resolution and drain; it decides
+// nothing that the core decides.
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/valyala/fasthttp"
+
+	"sluice/config"
+	"sluice/gateway"
+	"sluice/gateway/outcome"
+)
+
+// Engine serves callers on listeners and sends to endpoints for one core.
+type Engine struct {
+	core      *gateway.Gateway
+	cfg       config.Server
+	log       *zerolog.Logger
+	http      *fasthttp.Server
+	resolvers []*resolver
+	write     time.Duration
+	calls     sync.Pool
+	draining  chan struct{} // closed when what waits must stop waiting
+
+	lookup func(ctx context.Context, host string) ([]netip.Addr, error)
+}
+
+// ErrCut says that a drain ran out of time with exchanges in flight.
+var ErrCut = errors.New("drain timed out, exchanges in flight were cut")
+
+// New makes an engine. It opens nothing; an error is a TLS file that cannot be
+// used.
+func New(core *gateway.Gateway, cfg config.Server, log *zerolog.Logger) (*Engine, error) {
+	e := &Engine{core: core, cfg: cfg, log: log, write: cfg.Timeouts.Write, draining: make(chan struct{})}
+	e.lookup = func(ctx context.Context, host string) ([]netip.Addr, error) {
+		return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	}
+	e.calls.New = func() any { return newCall(e) }
+	for _, u := range core.Upstreams() {
+		r, err := newResolver(e, u)
+		if err != nil {
+			return nil, fmt.Errorf("upstreams[%s]: %w", u.Name, err)
+		}
+		e.resolvers = append(e.resolvers, r)
+	}
+	e.http = e.newServer()
+	return e, nil
+}
+
+// bodyKept is the largest body buffer, in bytes, that is kept for reuse.
+const bodyKept = 64 << 10
+
+func (e *Engine) newServer() *fasthttp.Server {
+	fasthttp.SetBodySizePoolLimit(bodyKept, bodyKept)
+	t, l := e.cfg.Timeouts, e.cfg.Limits
+	return &fasthttp.Server{
+		Handler:        e.serve,
+		ErrorHandler:   e.unreadable,
+		HeaderReceived: e.bodyTime,
+
+		ReadTimeout:        t.Header,
+		WriteTimeout:       t.Write,
+		IdleTimeout:        t.Idle,
+		ReadBufferSize:     int(l.HeaderBytes),
+		WriteBufferSize:    headBytes,
+		MaxRequestBodySize: int(e.core.BodyAtMost()),
+		Concurrency:        l.Connections,
+		TCPKeepalive:       true,
+		CloseOnShutdown:    true,
+
+		// Nothing is invented on behalf of backend or caller, nothing is parsed that
+		// is not needed, and no text of the library holds bytes of a request.
+		NoDefaultServerHeader:        true,
+		NoDefaultDate:                true,
+		NoDefaultContentType:         true,
+		DisablePreParseMultipartForm: true,
+		SecureErrorLogMessage:        true,
+		Logger:                       quiet{e.log},
+	}
+}
+
+// Listen opens the listeners that the configuration names.
+func (e *Engine) Listen() ([]net.Listener, error) {
+	var list []net.Listener
+	for _, address := range e.cfg.Listen {
+		network := "tcp"
+		if path, ok := strings.CutPrefix(address, "unix:"); ok {
+			network, address = "unix", path
+			removeStale(path)
+		}
+		ln, err := net.Listen(network, address)
+		if err != nil {
+			for _, open := range list {
+				_ = open.Close()
+			}
+			return nil, fmt.Errorf("server.listen: %w", err)
+		}
+		list = append(list, ln)
+	}
+	return list, nil
+}
+
+// removeStale takes away the socket file of a process that is gone: one that
+// nobody answers on.
+func removeStale(path string) {
+	info, err := os.Lstat(path)
+	if err != nil || info.Mode()&os.ModeSocket == 0 {
+		return
+	}
+	if c, err := net.Dial("unix", path); err == nil {
+		_ = c.Close()
+		return
+	}
+	_ = os.Remove(path)
+}
+
+// Run serves until ctx ends, then drains: not ready for drain.delay, then no new
+// connections, then up to drain.timeout for what is in flight. It returns nil when
+// everything ended, ErrCut when not.
+func (e *Engine) Run(ctx context.Context, listeners []net.Listener) error {
+	background, stop := context.WithCancel(context.Background())
+	var work sync.WaitGroup
+	defer work.Wait()
+	defer stop()
+	e.resolve(background, &work)
+
+	failed := make(chan error, len(listeners))
+	for _, ln := range listeners {
+		work.Go(func() { failed <- e.http.Serve(ln) })
+	}
+	select {
+	case err := <-failed:
+		if err != nil {
+			return fmt.Errorf("server: %w", err)
+		}
+		return nil
+	case <-ctx.Done():
+		return e.drain()
+	}
+}
+
+// resolve looks all names up once, side by side, and keeps doing so in the
+// background. It returns when each upstream has its first answer, or none in time.
+func (e *Engine) resolve(ctx context.Context, work *sync.WaitGroup) {
+	var first sync.WaitGroup
+	for _, r := range e.resolvers {
+		first.Add(1)
+		work.Go(func() {
+			ok := r.refresh(ctx)
+			first.Done()
+			r.run(ctx, ok)
+		})
+	}
+	first.Wait()
+}
+
+func (e *Engine) drain() error {
+	e.core.Drain()
+	if d := e.cfg.Drain.Delay; d > 0 {
+		time.Sleep(d)
+	}
+	close(e.draining)
+	ctx, cancel := context.WithTimeout(context.Background(), e.cfg.Drain.Timeout)
+	defer cancel()
+	err := e.http.ShutdownWithContext(ctx)
+	for _, r := range e.resolvers {
+		for _, endpoint := range r.upstream.Endpoints() {
+			endpoint.Attached.(*pool).host.CloseIdleConnections()
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %d", ErrCut, e.core.InFlight())
+	}
+	return nil
+}
+
+// serve handles one request.
+func (e *Engine) serve(ctx *fasthttp.RequestCtx) {
+	c := e.calls.Get().(*call)
+	c.open(ctx)
+	c.drive(e.core.Arrive(&c.Exchange, c.now))
+}
+
+func (e *Engine) put(c *call) {
+	c.ctx, c.Request, c.Response, c.pool = nil, nil, nil, nil
+	e.calls.Put(c)
+}
+
+// bodyTime gives a request with a body more time than its head had.
+func (e *Engine) bodyTime(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
+	if h.ContentLength() == 0 || h.ContentLength() == -2 {
+		return fasthttp.RequestConfig{}
+	}
+	return fasthttp.RequestConfig{ReadTimeout: e.cfg.Timeouts.Body}
+}
+
+// unreadable answers for a request that could not be read.
+func (e *Engine) unreadable(ctx *fasthttp.RequestCtx, err error) {
+	c := e.calls.Get().(*call)
+	c.open(ctx)
+	c.now = time.Now()
+	c.drive(e.core.Unreadable(&c.Exchange, codeOfRead(err), c.now))
+}
+
+func codeOfRead(err error) outcome.Code {
+	var small *fasthttp.ErrSmallBuffer
+	var network net.Error
+	switch {
+	case errors.As(err, &small):
+		return outcome.HeadTooLarge
+	case errors.Is(err, fasthttp.ErrBodyTooLarge):
+		return outcome.BodyTooLarge
+	case errors.Is(err, fasthttp.ErrTimeout), errors.As(err, &network) && network.Timeout():
+		return outcome.RequestTimeout
+	case errors.As(err, &network):
+		return outcome.CallerGone
+	}
+	return outcome.BadRequest
+}
+
+// quiet takes fasthttp's own messages, which are about single connections.
+type quiet struct{ log *zerolog.Logger }
+
+// Printf logs at debug level.
+func (q quiet) Printf(format string, args ...any) {
+	q.log.Debug().Str("source", "fasthttp").Msgf(format, args...)
+}
