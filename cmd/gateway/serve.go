@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+
+	"sluice/config"
+	"sluice/gateway"
+	"sluice/gateway/admin"
+	"sluice/gateway/server"
+	"sluice/gateway/telemetry"
+)
+
+var runCommand = command{
+	name:    "run",
+	summary: "serve",
+	usage: `gateway run --config FILE
+gateway run --listen :8080 --upstream http://127.0.0.1:9000
+
+Serves until SIGTERM or SIGINT: then it finishes what is in flight and exits 0, or 1
+when drain.timeout was too short for it. A second signal ends it at once.
+
+` + settingsHelp,
+	do: func(ctx context.Context, args arguments, w world) error {
+		cfg, err := load(args, w)
+		if err != nil {
+			return err
+		}
+		p, err := newProcess(cfg, w.out)
+		if err != nil {
+			return err
+		}
+		_, _ = fmt.Fprintln(w.errors, p.serves())
+		return p.run(ctx)
+	},
+}
+
+// process is a gateway with all that it needs, its listeners open.
+type process struct {
+	cfg    config.Config
+	log    *telemetry.Log
+	core   *gateway.Gateway
+	engine *server.Engine
+	public []net.Listener
+	admin  *admin.Server
+	adminL net.Listener // nil when admin.listen is off
+}
+
+// newProcess opens everything that can be in the way, so that a fault is one line
+// before anything has begun.
+func newProcess(cfg config.Config, out io.Writer) (*process, error) {
+	if err := checkStateDir(cfg.StateDir); err != nil {
+		return nil, err
+	}
+	p := &process{cfg: cfg, log: telemetry.NewLog(cfg.Log, out)}
+	metrics := telemetry.NewMetrics()
+	metrics.WatchLog(p.log)
+	var err error
+	if p.core, err = gateway.New(cfg, p.log, metrics, rand.Uint64); err != nil {
+		return nil, err
+	}
+	if p.engine, err = server.New(p.core, cfg.Server, p.log.Logger()); err != nil {
+		return nil, err
+	}
+	p.admin, err = admin.New(cfg.Admin, admin.Sources{
+		Ready:    p.ready,
+		State:    func() any { return p.core.State() },
+		Metrics:  metrics.Write,
+		Level:    p.log.Level,
+		SetLevel: p.log.SetLevel,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("admin: %w", err)
+	}
+	if p.adminL, err = p.admin.Listen(); err != nil {
+		return nil, oneLine("admin.listen", err)
+	}
+	if p.public, err = p.engine.Listen(); err != nil {
+		if p.adminL != nil {
+			_ = p.adminL.Close()
+		}
+		return nil, oneLine("server.listen", err)
+	}
+	return p, nil
+}
+
+// run serves until ctx ends and everything has stopped.
+func (p *process) run(ctx context.Context) error {
+	p.log.Logger().Info().Str("version", version).Str("serves", p.serves()).Msg("started")
+	var background sync.WaitGroup
+	logging, stopLogging := context.WithCancel(context.Background())
+	background.Go(func() { _ = p.log.Run(logging) })
+
+	controlling, stopControlling := context.WithCancel(context.Background())
+	var control sync.WaitGroup
+	if p.adminL != nil {
+		control.Go(func() {
+			if err := p.admin.Serve(controlling, p.adminL); err != nil {
+				p.log.Logger().Error().Err(err).Msg("the admin listener has stopped")
+			}
+		})
+	}
+	err := p.engine.Run(ctx, p.public)
+	stopControlling()
+	control.Wait()
+	event := p.log.Logger().Info()
+	if err != nil {
+		event = p.log.Logger().Error().Err(err)
+	}
+	event.Msg("stopped")
+	stopLogging()
+	background.Wait()
+	return err
+}
+
+// serves says what is served where, in one line.
+func (p *process) serves() string {
+	var b strings.Builder
+	b.WriteString("serving")
+	for _, ln := range p.public {
+		b.WriteString(" " + urlOf(ln))
+	}
+	for i, u := range p.cfg.Upstreams {
+		sep := ","
+		if i == 0 {
+			sep = " ->"
+		}
+		fmt.Fprintf(&b, "%s %s (%s)", sep, u.Name, strings.Join(u.Endpoints, " "))
+	}
+	if p.adminL != nil {
+		b.WriteString("; admin " + urlOf(p.adminL))
+	}
+	return b.String()
+}
+
+func urlOf(ln net.Listener) string {
+	if ln.Addr().Network() == "unix" {
+		return "unix:" + ln.Addr().String()
+	}
+	return "http://" + ln.Addr().String()
+}
+
+// ready tells the admin listener which upstreams can be sent to.
+func (p *process) ready() admin.Readiness {
+	s := p.core.State()
+	r := admin.Readiness{Ready: s.Ready}
+	if s.Draining {
+		r.Reasons = append(r.Reasons, "draining")
+	}
+	for _, u := range s.Upstreams {
+		r.Upstreams = append(r.Upstreams, admin.UpstreamReady{Name: u.Name, Ready: u.Ready})
+		if !u.Ready {
+			r.Reasons = append(r.Reasons, "upstream "+u.Name+" has no address")
+		}
+	}
+	return r
+}
+
+// checkStateDir makes the directory and proves that it can be written.
+func checkStateDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return oneLine("state_dir", err)
+	}
+	probe, err := os.CreateTemp(dir, ".probe-*")
+	if err != nil {
+		return oneLine("state_dir", err)
+	}
+	_ = probe.Close()
+	return os.Remove(probe.Name())
+}
+
+// oneLine says which setting is in the way, of what, and what to do.
+func oneLine(setting string, err error) error {
+	var op *net.OpError
+	var path *os.PathError
+	switch {
+	case errors.As(err, &op) && errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("%s: %s is in use by another process; stop it or choose another address", setting, op.Addr)
+	case errors.As(err, &op) && op.Addr != nil:
+		return fmt.Errorf("%s: cannot listen on %s: %w", setting, op.Addr, op.Err)
+	case errors.As(err, &path):
+		return fmt.Errorf("%s: cannot write %s: %w; choose a directory that this user may write", setting, filepath.Clean(path.Path), path.Err)
+	}
+	return fmt.Errorf("%s: %w", setting, err)
+}
