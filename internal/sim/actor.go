@@ -20,6 +20,7 @@ type actor struct {
 	waits   gateway.Next // what the core named last
 	turn    int          // counts what was named, so that an event for an earlier wait is void
 	granted bool         // a grant is on its way
+	over    bool         // interrupted while it waited: nothing may be begun for it any more
 	plan    plan         // of the attempt in flight
 
 	// The truth, from the backend's side.
@@ -125,6 +126,7 @@ func (a *actor) interrupt() {
 		return
 	}
 	w.result.Interrupt++
+	a.over = a.over || a.waits == gateway.Queue
 	what := []gateway.Interrupt{gateway.CallerFinished, gateway.CallerReset, gateway.Drain}[w.rand.IntN(3)]
 	n := w.core.Interrupted(&a.Exchange, what, w.now)
 	switch {
@@ -145,6 +147,9 @@ func (a *actor) send() {
 	if a.Endpoint == nil || !a.SendBy.After(w.now) {
 		w.failf("send with endpoint %v and %v left", a.Endpoint, a.SendBy.Sub(w.now))
 		return
+	}
+	if a.over {
+		w.failf("%v: an attempt was begun after an interrupt in the queue", a)
 	}
 	a.tries++
 	a.plan = w.load.plan(w.rand)
@@ -215,7 +220,7 @@ func (a *actor) judge() {
 		w.failf("%v was answered with status %d, want %d", code, status, info.Status)
 	}
 	a.claim()
-	if a.bounded && w.now.Sub(a.started) > a.timeout {
+	if a.bounded && w.now.Sub(a.started) > a.timeout+newsAtMost {
 		w.failf("%v was answered %v after arrival, the route's timeout is %v", code, w.now.Sub(a.started), a.timeout)
 	}
 }

@@ -46,8 +46,13 @@ func (l *load) gap(r *rand.Rand) time.Duration {
 func (l *load) moment(r *rand.Rand) time.Duration {
 	return time.Duration(r.ExpFloat64() * float64(l.slow))
 }
+
+// newsAtMost is how long a grant may take to reach its engine: far longer than it
+// does, so that much can happen meanwhile.
+const newsAtMost = 6 * time.Millisecond
+
 func (l *load) news(r *rand.Rand) time.Duration {
-	return time.Duration(r.IntN(3)) * time.Millisecond / 2
+	return time.Duration(r.Int64N(int64(newsAtMost)))
 }
 func (l *load) write(r *rand.Rand) time.Duration {
 	return time.Duration(r.Int64N(int64(l.sendDelay)))
@@ -162,7 +167,7 @@ func (w *world) config() config.Config {
 		u.Name = name
 		u.Endpoints = []string{"http://127.0.0.1:1"}
 		u.Limit.Max = 1 + r.IntN(12)
-		u.Limit.Queue = limits.Queue{Length: r.IntN(10), Time: time.Duration(1+r.IntN(100)) * time.Millisecond}
+		u.Limit.Queue = limits.Queue{Length: r.IntN(10), Time: time.Duration(1+r.IntN(400)) * time.Millisecond}
 		cfg.Upstreams = append(cfg.Upstreams, u)
 	}
 	route := func(name, path, upstream string, methods ...string) *config.Route {
