@@ -33,6 +33,10 @@ func (r *report) fault(place Place, path, text string) {
 
 // say reports what is wrong at path besides its value.
 func (r *report) say(place Place, path, text string) {
+	const most = 1000 // a value as long as the file is no help
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "..."
+	}
 	place.Path = show(path, r.names)
 	r.faults = append(r.faults, &Fault{place, text})
 }
@@ -63,10 +67,6 @@ func (r *report) consequence(path, text string) {
 	for place == (Place{}) {
 		at = parent(at)
 		place = r.places[at]
-	}
-	const most = 500 // a value as long as the file is no help
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "..."
 	}
 	r.fault(place, path, text)
 }

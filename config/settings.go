@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // prefix begins the names of the environment variables that are settings.
@@ -34,7 +36,7 @@ type setting struct {
 
 func variable(name, value string) setting {
 	return setting{
-		place: Place{Source: plain(name), origin: fromEnvironment},
+		place: Place{Source: source(name), origin: fromEnvironment},
 		parts: strings.Split(strings.TrimPrefix(name, prefix), "__"),
 		value: value,
 	}
@@ -42,11 +44,20 @@ func variable(name, value string) setting {
 
 func flag(name, path, value string) setting {
 	return setting{
-		place: Place{Source: "--" + plain(name), origin: fromFlag},
+		place: Place{Source: "--" + source(name), origin: fromFlag},
 		parts: strings.Split(path, "."),
 		value: value,
 		exact: true,
 	}
+}
+
+// source is the name of a variable or a flag as faults give it.
+func source(name string) string {
+	const most = 300
+	if len(name) > most || strings.ContainsFunc(name, unicode.IsControl) || !utf8.ValidString(name) {
+		return quote(name)
+	}
+	return name
 }
 
 // set finds what s sets and reads its value. It returns the path, or "" where s is

@@ -43,7 +43,8 @@ func (g *Gateway) answer(x *Exchange, code outcome.Code) Next {
 	h.SetContentTypeBytes(problemType)
 	h.SetCanonical(cacheControl, noStore)
 	if x.outcome != outcome.OutcomeNone {
-		h.Set("Gateway-Outcome", x.outcome.String())
+		x.scratch = append(x.scratch[:0], x.outcome.String()...)
+		h.SetCanonical(outcomeName, x.scratch)
 	}
 	switch {
 	case code == outcome.MethodNotAllowed:

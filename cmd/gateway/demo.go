@@ -85,7 +85,7 @@ func demoProcess(args arguments, w world, backend, state string) (*process, erro
 	if err != nil {
 		return nil, err
 	}
-	return newProcess(cfg, w.out)
+	return newProcess(cfg, w)
 }
 
 // freeOr is the address, or one with a free port where it is in use.

@@ -23,6 +23,7 @@ const (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	signal.Ignore(syscall.SIGPIPE) // a log that nobody reads any more must not end traffic
 	go func() {
 		<-ctx.Done()
 		stop() // a second signal ends the process at once

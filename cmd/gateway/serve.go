@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"log"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -35,7 +35,7 @@ when drain.timeout was too short for it. A second signal ends it at once.
 		if err != nil {
 			return err
 		}
-		p, err := newProcess(cfg, w.out)
+		p, err := newProcess(cfg, w)
 		if err != nil {
 			return err
 		}
@@ -53,15 +53,16 @@ type process struct {
 	public []net.Listener
 	admin  *admin.Server
 	adminL net.Listener // nil when admin.listen is off
+	world  world
 }
 
 // newProcess opens everything that can be in the way, so that a fault is one line
 // before anything has begun.
-func newProcess(cfg config.Config, out io.Writer) (*process, error) {
+func newProcess(cfg config.Config, w world) (*process, error) {
 	if err := checkStateDir(cfg.StateDir); err != nil {
 		return nil, err
 	}
-	p := &process{cfg: cfg, log: telemetry.NewLog(cfg.Log, out)}
+	p := &process{cfg: cfg, log: telemetry.NewLog(cfg.Log, w.out), world: w}
 	metrics := telemetry.NewMetrics()
 	metrics.WatchLog(p.log)
 	var err error
@@ -77,6 +78,7 @@ func newProcess(cfg config.Config, out io.Writer) (*process, error) {
 		Metrics:  metrics.Write,
 		Level:    p.log.Level,
 		SetLevel: p.log.SetLevel,
+		Warn:     func(text string) { p.log.Logger().Warn().Str("source", "admin").Msg(text) },
 	})
 	if err != nil {
 		return nil, fmt.Errorf("admin: %w", err)
@@ -98,7 +100,14 @@ func (p *process) run(ctx context.Context) error {
 	p.log.Logger().Info().Str("version", version).Str("serves", p.serves()).Msg("started")
 	var background sync.WaitGroup
 	logging, stopLogging := context.WithCancel(context.Background())
-	background.Go(func() { _ = p.log.Run(logging) })
+	background.Go(func() {
+		if err := p.log.Run(logging); err != nil {
+			_, _ = fmt.Fprintln(p.world.errors, err)
+		}
+	})
+	// Libraries that print through package log do so through ours.
+	log.SetFlags(0)
+	log.SetOutput(p.log.Logger())
 
 	controlling, stopControlling := context.WithCancel(context.Background())
 	var control sync.WaitGroup

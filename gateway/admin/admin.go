@@ -117,7 +117,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		BaseContext: func(net.Listener) context.Context { return ctx }, // so that profiles end with it
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(ln) }()
+	go func() { failed <- server.Serve(bound(ln, connections)) }()
 	select {
 	case err := <-failed:
 		_ = server.Close()

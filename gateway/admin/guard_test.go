@@ -81,7 +81,7 @@ func TestHost_OtherNamesAreRefusedOnLoopback(t *testing.T) {
 		"127.0.0.1": 200, "127.0.0.1:9901": 200, "localhost": 200, "LocalHost:1": 200, "127.9.9.9": 200,
 		"[::1]": 200, "[::1]:9901": 200, "::1": 200,
 		"evil.example": 403, "evil.example:9901": 403, "localhost.evil.example": 403, "127.0.0.1.evil.example": 403,
-		"10.0.0.1": 403, "[::2]:9901": 403, "0.0.0.0": 403, "localhost@evil.example": 403,
+		"10.0.0.1": 403, "[::2]:9901": 403, "0.0.0.0": 403, "localhost@evil.example": 400,
 	} {
 		for _, path := range []string{"/state", "/healthz"} {
 			conn, err := net.Dial("tcp", addr.String())

@@ -1,6 +1,7 @@
 package routes
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -67,29 +68,20 @@ func keys(routes []*route, end end) []string {
 			}
 		}
 		// Before a catch-all the router hides a redirect.
-		if false && r.end == endRest && len(r.segments) > 0 {
+		if end == endPlain && r.end == endRest && len(r.segments) > 0 {
 			all[(&pattern{r.segments, endPlain}).key()] = true
 		}
 	}
-	sorted := sortedKeys(all)
-	if end == endPlain {
-		for i := range len(sorted) - 1 {
-			if fork := fork(sorted[i], sorted[i+1]); fork != "" {
-				all[fork] = true
-			}
+	sorted := slices.Sorted(maps.Keys(all))
+	if end == endSlash {
+		return sorted
+	}
+	for i := range len(sorted) - 1 {
+		if fork := fork(sorted[i], sorted[i+1]); fork != "" {
+			all[fork] = true
 		}
-		sorted = sortedKeys(all)
 	}
-	return sorted
-}
-
-func sortedKeys(set map[string]bool) []string {
-	list := make([]string, 0, len(set))
-	for key := range set {
-		list = append(list, key)
-	}
-	slices.Sort(list)
-	return list
+	return slices.Sorted(maps.Keys(all))
 }
 
 // fork gives the key at which the ways to a and b part if a path without a slash at

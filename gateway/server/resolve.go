@@ -135,11 +135,30 @@ func (r *resolver) lookup(ctx context.Context, host string) ([]netip.Addr, error
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.upstream.Config().Resolve.Timeout)
 	defer cancel()
-	list, err := r.engine.lookup(ctx, host)
-	if err == nil && len(list) == 0 {
-		err = errors.New("no address")
+	list, err := r.engine.Lookup(ctx, host)
+	if err != nil {
+		return nil, err
 	}
-	return list[:min(len(list), addressesAtMost)], err
+	if list = oneFamily(list); len(list) == 0 {
+		return nil, errors.New("no address")
+	}
+	return list[:min(len(list), addressesAtMost)], nil
+}
+
+// oneFamily keeps the IPv4 addresses of a name that has both kinds. Both usually lead
+// to the same hosts, one of the two is often not served (localhost is the nearest
+// example), and half of the attempts would then fail.
+func oneFamily(list []netip.Addr) []netip.Addr {
+	var v4 []netip.Addr
+	for _, a := range list {
+		if a = a.Unmap(); a.Is4() {
+			v4 = append(v4, a)
+		}
+	}
+	if len(v4) > 0 {
+		return v4
+	}
+	return list
 }
 
 // addressesAtMost bounds what one name may bring.

@@ -34,7 +34,9 @@ type Engine struct {
 	calls     sync.Pool
 	draining  chan struct{} // closed when what waits must stop waiting
 
-	lookup func(ctx context.Context, host string) ([]netip.Addr, error)
+	// Lookup resolves a name. It is set to the system's resolver by New and may be
+	// changed before Run.
+	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
 }
 
 // ErrCut says that a drain ran out of time with exchanges in flight.
@@ -44,7 +46,7 @@ var ErrCut = errors.New("drain timed out, exchanges in flight were cut")
 // used.
 func New(core *gateway.Gateway, cfg config.Server, log *zerolog.Logger) (*Engine, error) {
 	e := &Engine{core: core, cfg: cfg, log: log, write: cfg.Timeouts.Write, draining: make(chan struct{})}
-	e.lookup = func(ctx context.Context, host string) ([]netip.Addr, error) {
+	e.Lookup = func(ctx context.Context, host string) ([]netip.Addr, error) {
 		return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	}
 	e.calls.New = func() any { return newCall(e) }

@@ -5,6 +5,7 @@ package gatewaytest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"math/rand/v2"
 	"net"
 	"sync"
@@ -20,6 +21,7 @@ import (
 // Gateway is a running gateway.
 type Gateway struct {
 	Address string
+	Expect  error // what the gateway is to stop with
 	Core    *gateway.Gateway
 	Metrics *telemetry.Metrics
 
@@ -45,6 +47,12 @@ func Config(endpoints ...string) config.Config {
 // Start runs a gateway until the test ends.
 func Start(t testing.TB, cfg config.Config) *Gateway {
 	t.Helper()
+	return StartWith(t, cfg, nil)
+}
+
+// StartWith is Start with a last word on the engine before it runs.
+func StartWith(t testing.TB, cfg config.Config, change func(*server.Engine)) *Gateway {
+	t.Helper()
 	g := &Gateway{Metrics: telemetry.NewMetrics()}
 	log := telemetry.NewLog(cfg.Log, &g.log)
 	core, err := gateway.New(cfg, log, g.Metrics, rand.Uint64)
@@ -54,6 +62,9 @@ func Start(t testing.TB, cfg config.Config) *Gateway {
 	engine, err := server.New(core, cfg.Server, log.Logger())
 	if err != nil {
 		t.Fatalf("server.New: %v", err)
+	}
+	if change != nil {
+		change(engine)
 	}
 	listeners, err := engine.Listen()
 	if err != nil {
@@ -79,8 +90,11 @@ func Start(t testing.TB, cfg config.Config) *Gateway {
 		return served
 	})
 	t.Cleanup(func() {
-		if err := g.Stop(); err != nil {
-			t.Errorf("the gateway stopped with: %v", err)
+		if err := g.Stop(); !errors.Is(err, g.Expect) {
+			t.Errorf("the gateway stopped with: %v, want %v", err, g.Expect)
+		}
+		if g.Expect != nil {
+			return
 		}
 		if n := core.InFlight(); n != 0 {
 			t.Errorf("%d exchanges in flight after the end", n)

@@ -124,8 +124,6 @@ func (w *world) after(d time.Duration, do func()) {
 	heap.Push(&w.events, &event{w.now.Add(d), w.order, do})
 }
 
-func (w *world) at(t time.Time, do func()) { w.after(max(t.Sub(w.now), 0), do) }
-
 // events is a heap by time.
 type events []*event
 
