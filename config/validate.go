@@ -17,7 +17,7 @@ import (
 // The bounds of a configuration. Every name is a label of metrics.
 const (
 	mostUpstreams = 1000
-	mostRoutes    = 10_000
+	mostRoutes    = 2000
 )
 
 // Validate returns every fault of c, joined; each is a *Fault. Load does the same
@@ -82,6 +82,11 @@ func (c Config) routeProblems() []problem {
 		list = append(list, problem{"routes", fmt.Sprintf("%d are too many, at most %d", n, mostRoutes)})
 	}
 	seen := map[string]bool{}
+	names := make([]string, len(c.Upstreams))
+	for i, u := range c.Upstreams {
+		names[i] = u.Name
+	}
+	slices.Sort(names)
 	entries := make([]routes.Entry[struct{}], len(c.Routes))
 	for i, route := range c.Routes {
 		at := item("routes", i)
@@ -89,7 +94,7 @@ func (c Config) routeProblems() []problem {
 		list = append(list, problemsOf(at, route.Times.Validate())...)
 		list = append(list, problemsOf(at, route.validate())...)
 		list = append(list, again(at, route.Name, "route", seen)...)
-		list = append(list, c.unknownUpstream(at, route.Upstream)...)
+		list = append(list, unknownUpstream(at, route.Upstream, names)...)
 	}
 	// The table finds the faults of single routes too.
 	_, err := routes.New(entries)
@@ -117,19 +122,16 @@ func again(at, name, what string, seen map[string]bool) []problem {
 	return nil
 }
 
-func (c Config) unknownUpstream(at, name string) []problem {
-	names := make([]string, len(c.Upstreams))
-	for i, u := range c.Upstreams {
-		names[i] = u.Name
-	}
-	slices.Sort(names)
+// unknownUpstream reports a name that is none of names, which are in order.
+func unknownUpstream(at, name string, names []string) []problem {
 	at = join(at, "upstream")
+	_, found := slices.BinarySearch(names, name)
 	switch {
 	case name == "":
 		return []problem{{at, "is required, the name of an upstream"}}
-	case len(names) == 0 || names[0] == "": // that is reported; this may follow from it
+	case found:
 		return nil
-	case slices.Contains(names, name):
+	case len(names) == 0 || names[0] == "": // that is reported; this may follow from it
 		return nil
 	}
 	return []problem{{at, quote(name) + " is not an upstream, " + known(name, names)}}

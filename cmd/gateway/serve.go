@@ -166,10 +166,14 @@ func (p *process) ready() admin.Readiness {
 		r.Reasons = append(r.Reasons, "draining")
 	}
 	for _, u := range s.Upstreams {
-		r.Upstreams = append(r.Upstreams, admin.UpstreamReady{Name: u.Name, Ready: u.Ready})
+		state := admin.UpstreamReady{Name: u.Name, Ready: u.Ready}
 		if !u.Ready {
-			r.Reasons = append(r.Reasons, "upstream "+u.Name+" has no address")
+			state.Reason = "no address"
 		}
+		r.Upstreams = append(r.Upstreams, state)
+	}
+	if !s.Ready && !s.Draining {
+		r.Reasons = append(r.Reasons, "no upstream has an address")
 	}
 	return r
 }

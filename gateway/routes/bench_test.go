@@ -24,16 +24,14 @@ func manyRoutes(n int) []routes.Entry[int] {
 
 var benchmarks = []struct {
 	name, host, method, path string
-	found                    routes.Found
 }{
-	{"static", "", "GET", "/v1/object7", routes.Matched},
-	{"static with host", "API.example.com:443", "POST", "/v1/charges", routes.Matched},
-	{"one parameter", "", "GET", "/v1/object7/12345", routes.Matched},
-	{"two parameters", "", "GET", "/v1/object7/12345/lines/3", routes.Matched},
-	{"expression", "api.example.com", "GET", "/v1/charges/12345", routes.Matched},
-	{"catch-all", "", "GET", "/v2/object7/any/thing", routes.Matched},
-	{"catch-all of all", "", "GET", "/static/app.js", routes.Matched},
-	{"no path", "api.example.com", "GET", "no/slash", routes.NoPath},
+	{"static", "", "GET", "/v1/object7"},
+	{"static with host", "API.example.com:443", "POST", "/v1/charges"},
+	{"one parameter", "", "GET", "/v1/object7/12345"},
+	{"two parameters", "", "GET", "/v1/object7/12345/lines/3"},
+	{"expression", "api.example.com", "GET", "/v1/charges/12345"},
+	{"catch-all", "", "GET", "/v2/object7/any/thing"},
+	{"catch-all of all", "", "GET", "/static/app.js"},
 }
 
 func benchmarkTable(b testing.TB, n int) *routes.Table[int] {
@@ -54,8 +52,8 @@ func BenchmarkMatch(b *testing.B) {
 			host, method, path := []byte(m.host), []byte(m.method), []byte(m.path)
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, found := table.Match(host, method, path); found != m.found {
-					b.Fatalf("got %v, want %v", found, m.found)
+				if _, found := table.Match(host, method, path); found != routes.Matched {
+					b.Fatalf("got %v", found)
 				}
 			}
 		})

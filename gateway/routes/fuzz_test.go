@@ -17,7 +17,7 @@ func FuzzMatch(f *testing.F) {
 	for i, line := range []string{
 		" * /", " * /{r:*}", " GET /ab", " * /abc", " POST /abd", " * /ab/", " GET /ab/{x}", " POST /ab/{x:[0-9]+}", " * /ab/{x}/c", " PUT /ab/{x}/{r:*}",
 		" POST /{t}/ab", " GET /{t}/{x}/c/", " * /a/b/c", " * /a/b/d/{r:*}",
-		"a.test * /ab", "a.test POST /{x}/", "a.test GET /ab/{r:*}", "[::1] * /{x:[^b]+}",
+		"a.test * /ab", "a.test POST /{x}/", "a.test GET /ab/{r:*}", "[::1] * /{x:[a-z0-9]+}",
 	} {
 		field := strings.Split(line, " ")
 		c := routes.Config{Name: fmt.Sprintf("r%d", i), Host: field[0], Path: field[2]}
@@ -38,19 +38,12 @@ func FuzzMatch(f *testing.F) {
 	f.Add("a.test", "PUT", strings.Repeat("/ab", 3000))
 	f.Add("[::1]", "DELETE", "/"+strings.Repeat("a", 9000))
 	f.Fuzz(func(t *testing.T, host, method, path string) {
-		name := host
-		switch strings.TrimSuffix(strings.ToLower(host), ".") {
-		case "a.test", "[::1]":
-			if strings.HasSuffix(host, "].") {
-				return // no host of ours, and the model does not know
-			}
-			name = strings.TrimSuffix(strings.ToLower(host), ".")
-		default:
-			if strings.Contains(host, ":") || strings.HasPrefix(host, "[") {
-				table.Match([]byte(host), []byte(method), []byte(path)) // need not know, must not fail
-				return
-			}
-			name = "none"
+		name := strings.ToLower(host)
+		switch {
+		case name == "a.test" || name == "[::1]":
+		case strings.ContainsAny(host, ":[."):
+			table.Match([]byte(host), []byte(method), []byte(path)) // forms that the model does not know; must not fail
+			return
 		}
 		best, want, allow := m.match(name, method, path)
 		got, found := table.Match([]byte(host), []byte(method), []byte(path))

@@ -2,6 +2,7 @@ package routes
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"sync"
@@ -149,10 +150,8 @@ func newTree(routes []*route, end end) (*radix.Tree, []*Conflict) {
 func newLeaf(routes []*route, shape pattern) *leaf {
 	l := &leaf{gaps: slices.ContainsFunc(shape.segments, func(s segment) bool { return s.parameter })}
 	ranks, _ := shape.ranks()
-	for _, r := range routes {
-		if r.ranks < ranks {
-			continue
-		}
+	first, _ := slices.BinarySearchFunc(routes, ranks, func(r *route, ranks string) int { return cmp.Compare(r.ranks, ranks) })
+	for _, r := range routes[first:] {
 		if possible, certain := r.meets(&shape); possible {
 			l.candidates = append(l.candidates, candidate{r, certain})
 		}

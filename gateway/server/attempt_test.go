@@ -19,6 +19,7 @@ type answer struct {
 	status  int
 	header  http.Header
 	body    string
+	closes  bool // says that its connection closes
 	readErr error
 }
 
@@ -48,7 +49,7 @@ func read(t *testing.T, r *bufio.Reader, method string) answer {
 		t.Fatalf("no answer: %v", err)
 	}
 	text, err := io.ReadAll(res.Body)
-	return answer{res.StatusCode, res.Header, string(text), err}
+	return answer{res.StatusCode, res.Header, string(text), res.Close, err}
 }
 
 // want checks that an answer of the gateway is the one that code stands for.
@@ -171,13 +172,15 @@ func TestAttempt_StaleConnectionIsNotUsed(t *testing.T) {
 		for _, method := range []string{"GET", "POST"} {
 			t.Run(name+"/"+method, func(t *testing.T) {
 				t.Parallel()
-				u := NewUpstream(t, act)
+				done := make(chan struct{}, 1)
+				u := NewUpstream(t, Then(act, func(net.Conn, Seen) { done <- struct{}{} }))
 				g := Start(t, Config(u.URL))
 				const requests = 10
 				for i := range requests {
 					if a := ask(t, g, method, "/x", "body"); a.status != 200 || a.body != "ok" {
 						t.Fatalf("request %d: %+v", i, a)
 					}
+					<-done // on loopback a close is then at the gateway's socket
 				}
 				if n := len(u.Seen()); n != requests {
 					t.Errorf("the backend saw %d requests of %d", n, requests)

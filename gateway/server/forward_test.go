@@ -70,6 +70,14 @@ func TestForward_Continue(t *testing.T) {
 	}
 }
 
+// TestForward_ContinueIsRefusedForALargeBody: the caller is not asked for what will be
+// refused, and gets the reason.
+func TestForward_ContinueIsRefusedForALargeBody(t *testing.T) {
+	u := NewUpstream(t, Say(OK))
+	g := Start(t, Config(u.URL))
+	raw(t, g, "POST", "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2000000\r\nExpect: 100-continue\r\n\r\n").want(t, outcome.BodyTooLarge)
+}
+
 func TestForward_Responses(t *testing.T) {
 	for name, c := range map[string]struct {
 		method, say string

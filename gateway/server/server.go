@@ -71,6 +71,7 @@ func (e *Engine) newServer() *fasthttp.Server {
 		Handler:        e.serve,
 		ErrorHandler:   e.unreadable,
 		HeaderReceived: e.bodyTime,
+		ExpectHandler:  e.expected,
 
 		ReadTimeout:        t.Header,
 		WriteTimeout:       t.Write,
@@ -206,6 +207,16 @@ func (e *Engine) bodyTime(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 		return fasthttp.RequestConfig{}
 	}
 	return fasthttp.RequestConfig{ReadTimeout: e.cfg.Timeouts.Body}
+}
+
+// expected answers a caller who asks before it sends its body: to go on, unless the
+// body is larger than any route takes.
+func (e *Engine) expected(ctx *fasthttp.RequestCtx) int {
+	if int64(ctx.Request.Header.ContentLength()) <= e.core.BodyAtMost() {
+		return fasthttp.StatusContinue
+	}
+	e.unreadable(ctx, fasthttp.ErrBodyTooLarge)
+	return ctx.Response.StatusCode()
 }
 
 // unreadable answers for a request that could not be read.
