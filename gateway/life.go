@@ -207,8 +207,10 @@ func (g *Gateway) Unreadable(x *Exchange, why outcome.Code, now time.Time) Next 
 // Failed answers for an exchange in which a fault of the gateway showed, wherever
 // it was. It may have been sent.
 func (g *Gateway) Failed(x *Exchange, _ time.Time) Next {
-	if x.waiting && x.Upstream.limiter.Leave(&x.waiter) {
+	if x.waiting {
 		x.waiting = false
+		// If it cannot leave it has been granted, and gives that permit back.
+		x.permit = !x.Upstream.limiter.Leave(&x.waiter)
 	}
 	if x.trying {
 		g.ended(x)

@@ -24,11 +24,14 @@ const (
 	FieldsAll = FieldConnection | FieldHop | FieldExpect | FieldForwarded | FieldTrailer | FieldRequestID
 )
 
-// groups has the names by group, lower case.
-var groups = []struct {
-	name  string
-	field Fields
-}{
+// name is a field that matters, in lower case, and the group it is in.
+type name struct {
+	text  string
+	group Fields
+}
+
+// names are those that matter.
+var names = []name{
 	{"connection", FieldConnection},
 	{"keep-alive", FieldHop},
 	{"proxy-connection", FieldHop},
@@ -46,11 +49,17 @@ var groups = []struct {
 	{"x-request-id", FieldRequestID},
 }
 
-// longest is the length of the longest name in groups.
+// longest is the length of the longest of them.
 const longest = len("proxy-authorization")
 
-// maxPad is how far behind a name its colon is looked for.
-const maxPad = 8
+// byLength has the names by their length: hardly any other field is as long as one
+// of them and begins with the same letter.
+var byLength = func() (table [longest + 1][]name) {
+	for _, n := range names {
+		table[len(n.text)] = append(table[len(n.text)], n)
+	}
+	return table
+}()
 
 // Find walks a raw header section, without its start line, and says what is there
 // and how many lines it has. An empty section means that it is not known: then
@@ -72,32 +81,25 @@ func Find(raw []byte) (seen Fields, lines int) {
 	return seen, lines
 }
 
-// nameOf is the field name of a header line; nil when the line has none, or one
-// longer than any that matters.
+// nameOf is the field name of a header line; nil when the line has none.
 func nameOf(line []byte) []byte {
-	if len(line) > longest+maxPad {
-		line = line[:longest+maxPad]
-	}
 	end := bytes.IndexByte(line, ':')
 	if end < 0 {
 		return nil
 	}
-	return bytes.TrimRight(line[:end], " \t")
+	for end > 0 && (line[end-1] == ' ' || line[end-1] == '\t') {
+		end--
+	}
+	return line[:end]
 }
 
-func fieldOf(name []byte) Fields {
-	if len(name) == 0 {
+func fieldOf(field []byte) Fields {
+	if len(field) == 0 || len(field) > longest {
 		return 0
 	}
-	switch name[0] | 0x20 { // first letters of the names above
-	case 'c', 'k', 'p', 't', 'u', 'h', 'e', 'x':
-	default:
-		return 0
-	}
-	for i := range groups {
-		g := &groups[i]
-		if len(name) == len(g.name) && equalFold(name, g.name) {
-			return g.field
+	for _, n := range byLength[len(field)] {
+		if field[0]|0x20 == n.text[0] && equalFold(field, n.text) {
+			return n.group
 		}
 	}
 	return 0
@@ -176,7 +178,9 @@ func StripResponse(h *fasthttp.ResponseHeader) {
 			h.DelBytes(name)
 		}
 	}
-	dropTrailers(h)
+	if seen&FieldTrailer != 0 {
+		dropTrailers(h)
+	}
 	h.ResetConnectionClose()
 	h.SetNoDefaultContentType(true)
 }

@@ -30,10 +30,7 @@ func (c *call) send() gateway.Next {
 	if !cn.used {
 		cn.used, x.Connect = true, cn.opened
 	}
-	if cn.SetDeadline(x.SendBy) != nil || c.write() != nil {
-		return c.lost(causeOf(c.err))
-	}
-	if c.readHead() != nil {
+	if c.write() != nil || c.readHead() != nil {
 		return c.lost(causeOf(c.err))
 	}
 	c.now = time.Now()
@@ -46,6 +43,10 @@ func (c *call) send() gateway.Next {
 
 // write hands the request to the kernel.
 func (c *call) write() error {
+	if c.err = c.conn.SetDeadline(c.SendBy); c.err != nil {
+		c.Facts.Unsent = true
+		return c.err
+	}
 	w := c.pool.host.AcquireWriter(c.conn)
 	c.err = c.Request.Write(w)
 	if c.err == nil {

@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -56,16 +57,28 @@ func read(t *testing.T, r *bufio.Reader, method string) answer {
 func (a answer) want(t *testing.T, code outcome.Code) {
 	t.Helper()
 	info := code.Info()
-	if a.status != info.Status || a.header.Get("Gateway-Outcome") != info.Outcome.String() ||
-		!strings.Contains(a.body, `"code":"`+info.Name+`"`) {
+	var problem struct {
+		Type, Title, Code, Outcome string
+		Status                     int
+		RequestID                  string `json:"request_id"`
+	}
+	if err := json.Unmarshal([]byte(a.body), &problem); err != nil {
+		t.Fatalf("%s: %v", a.body, err)
+	}
+	told := info.Outcome.String()
+	if a.status != info.Status || problem.Status != info.Status || problem.Code != info.Name || problem.Title != info.Title ||
+		problem.Type != "urn:sluice:"+info.Name || a.header.Get("Gateway-Outcome") != told || problem.Outcome != told {
 		t.Errorf("got %d, outcome %q, %s; want %d %s, outcome %q",
 			a.status, a.header.Get("Gateway-Outcome"), a.body, info.Status, info.Name, info.Outcome)
 	}
 	if got := a.header.Get("Content-Type"); got != "application/problem+json" {
 		t.Errorf("Content-Type %q", got)
 	}
-	if id := a.header.Get("X-Request-Id"); id == "" || !strings.Contains(a.body, id) {
+	if id := a.header.Get("X-Request-Id"); id == "" || id != problem.RequestID {
 		t.Errorf("the request id %q is not in %s", id, a.body)
+	}
+	if a.header.Get("Cache-Control") != "no-store" || a.header.Get("Date") == "" {
+		t.Errorf("Cache-Control or Date is missing: %v", a.header)
 	}
 }
 

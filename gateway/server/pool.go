@@ -58,9 +58,8 @@ func (h *hostLeases[L]) acquire(timeout time.Duration) (*conn, error) {
 func (h *hostLeases[L]) release(c *conn) { h.put(c.lease.(L)) }
 func (h *hostLeases[L]) drop(c *conn)    { h.shut(c.lease.(L)) }
 
-// newPool makes the pool of an endpoint. secure is nil for plain HTTP.
-func newPool(address string, limits upstream.Connections, secure *tls.Config) *pool {
-	d := &dialer{timeout: limits.DialTimeout, secure: secure}
+// newPool makes the pool of an endpoint, whose connections d opens.
+func newPool(address string, limits upstream.Connections, d *dialer) *pool {
 	host := &fasthttp.HostClient{
 		Addr:                address,
 		DialTimeout:         d.dial,
@@ -97,8 +96,9 @@ func (p *pool) take(timeout time.Duration) (*conn, upstream.Cause) {
 // dialer opens connections: TCP, and for a secure upstream the TLS handshake too,
 // all within one timeout.
 type dialer struct {
+	open    func(ctx context.Context, network, address string) (net.Conn, error)
 	timeout time.Duration
-	secure  *tls.Config
+	secure  *tls.Config // nil for plain HTTP
 }
 
 func (d *dialer) dial(address string, timeout time.Duration) (net.Conn, error) {
@@ -108,7 +108,7 @@ func (d *dialer) dial(address string, timeout time.Duration) (net.Conn, error) {
 	start := time.Now()
 	ctx, cancel := context.WithDeadline(context.Background(), start.Add(timeout))
 	defer cancel()
-	socket, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	socket, err := d.open(ctx, "tcp", address)
 	if err != nil {
 		return nil, &dialError{upstream.DialFailed, err}
 	}

@@ -176,10 +176,11 @@ func (r *resolver) address(at upstream.Location, a netip.Addr) upstream.Address 
 }
 
 func (r *resolver) attach(a upstream.Address) any {
-	secure := r.secure
-	if secure != nil {
-		secure = secure.Clone()
-		secure.ServerName = a.ServerName
+	limits := r.upstream.Config().Connections
+	d := &dialer{open: r.engine.Dial, timeout: limits.DialTimeout}
+	if r.secure != nil {
+		d.secure = r.secure.Clone()
+		d.secure.ServerName = a.ServerName
 	}
-	return newPool(a.HostPort, r.upstream.Config().Connections, secure)
+	return newPool(a.HostPort, limits, d)
 }

@@ -34,9 +34,10 @@ type Engine struct {
 	calls     sync.Pool
 	draining  chan struct{} // closed when what waits must stop waiting
 
-	// Lookup resolves a name. It is set to the system's resolver by New and may be
-	// changed before Run.
+	// Lookup resolves a name, and Dial opens a connection to an address. New sets
+	// them to those of the system; they may be changed before Run.
 	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
+	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // ErrCut says that a drain ran out of time with exchanges in flight.
@@ -49,6 +50,7 @@ func New(core *gateway.Gateway, cfg config.Server, log *zerolog.Logger) (*Engine
 	e.Lookup = func(ctx context.Context, host string) ([]netip.Addr, error) {
 		return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	}
+	e.Dial = (&net.Dialer{}).DialContext
 	e.calls.New = func() any { return newCall(e) }
 	for _, u := range core.Upstreams() {
 		r, err := newResolver(e, u)
@@ -70,7 +72,7 @@ func (e *Engine) newServer() *fasthttp.Server {
 	return &fasthttp.Server{
 		Handler:        e.serve,
 		ErrorHandler:   e.unreadable,
-		HeaderReceived: e.bodyTime,
+		HeaderReceived: e.headReceived,
 		ExpectHandler:  e.expected,
 
 		ReadTimeout:        t.Header,
@@ -110,9 +112,24 @@ func (e *Engine) Listen() ([]net.Listener, error) {
 			}
 			return nil, fmt.Errorf("server.listen: %w", err)
 		}
-		list = append(list, ln)
+		list = append(list, &closedOnce{Listener: ln})
 	}
 	return list, nil
+}
+
+// closedOnce is a listener that can be closed twice: by us, so that it is closed
+// even if Serve has not come to it yet, and by fasthttp, whose Shutdown would
+// otherwise end at the error and not wait for connections.
+type closedOnce struct {
+	net.Listener
+	once sync.Once
+	err  error
+}
+
+// Close implements net.Listener.
+func (c *closedOnce) Close() error {
+	c.once.Do(func() { c.err = c.Listener.Close() })
+	return c.err
 }
 
 // removeStale takes away the socket file of a process that is gone: one that
@@ -150,7 +167,7 @@ func (e *Engine) Run(ctx context.Context, listeners []net.Listener) error {
 		}
 		return nil
 	case <-ctx.Done():
-		return e.drain()
+		return e.drain(listeners)
 	}
 }
 
@@ -169,12 +186,16 @@ func (e *Engine) resolve(ctx context.Context, work *sync.WaitGroup) {
 	first.Wait()
 }
 
-func (e *Engine) drain() error {
+// drain lets what is in flight end and takes nothing new.
+func (e *Engine) drain(listeners []net.Listener) error {
 	e.core.Drain()
 	if d := e.cfg.Drain.Delay; d > 0 {
 		time.Sleep(d)
 	}
 	close(e.draining)
+	for _, ln := range listeners {
+		_ = ln.Close()
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), e.cfg.Drain.Timeout)
 	defer cancel()
 	err := e.http.ShutdownWithContext(ctx)
@@ -201,12 +222,13 @@ func (e *Engine) put(c *call) {
 	e.calls.Put(c)
 }
 
-// bodyTime gives a request with a body more time than its head had.
-func (e *Engine) bodyTime(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
+// headReceived gives a request with a body more time than its head had, and bounds
+// the body.
+func (e *Engine) headReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	if h.ContentLength() == 0 || h.ContentLength() == -2 {
 		return fasthttp.RequestConfig{}
 	}
-	return fasthttp.RequestConfig{ReadTimeout: e.cfg.Timeouts.Body}
+	return fasthttp.RequestConfig{ReadTimeout: e.cfg.Timeouts.Body, MaxRequestBodySize: int(e.core.BodyAtMost())}
 }
 
 // expected answers a caller who asks before it sends its body: to go on, unless the
