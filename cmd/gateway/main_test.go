@@ -74,7 +74,7 @@ func TestCommands(t *testing.T) {
 		"check, good":        {[]string{"check", "--config", good}, nil, exitOK, `^ok: 1 upstreams, 1 routes\n$`, `^$`},
 		"check, from env":    {[]string{"check"}, []string{"GATEWAY_CONFIG=" + good}, exitOK, `^ok`, `^$`},
 		"check, every fault": {[]string{"check", "--config", bad}, nil, exitFault, `^$`,
-			`^\S+sluice.yaml:3: routes\[r\].upstream: [^\n]+\n\S+:3: routes\[r\].timout: [^\n]*did you mean "timeout"\?\n\S+:4: routes\[s\].timeout: [^\n]+\n$`},
+			`^\S+sluice.yaml:3: routes\[r\].timout: [^\n]*did you mean "timeout"\?\n\S+:3: routes\[r\].upstream: "q" is not an upstream[^\n]+\n\S+:4: routes\[s\].timeout: [^\n]+\n$`},
 		"check, bad flag":    {[]string{"check", "--config", good, "--server.timeouts.idle", "5"}, nil, exitFault, `^$`, `^--server.timeouts.idle: server.timeouts.idle: 5 has no unit[^\n]*\n$`},
 		"check, bad env":     {[]string{"check", "--config", good}, []string{"GATEWAY_SERVER__LISTN=:1"}, exitFault, `^$`, `^GATEWAY_SERVER__LISTN: [^\n]*listen[^\n]*\n$`},
 		"check, no file":     {[]string{"check", "--config", "/nowhere.yaml"}, nil, exitFault, `^$`, `^[^\n]*/nowhere.yaml[^\n]*\n$`},
