@@ -105,21 +105,6 @@ func BenchmarkRefusal(b *testing.B) {
 	}
 }
 
-// TestExchange_DoesNotAllocate holds the path of an exchange to no allocation per
-// request, once its pools are warm.
-func TestExchange_DoesNotAllocate(t *testing.T) {
-	const requests = 1000
-	for name, request := range map[string]string{"get": benchGet, "post": benchPost} {
-		e := benchEngine(t, benchOK)
-		e.serveFake(request, requests)
-		perConnection := testing.AllocsPerRun(5, func() { e.serveFake(request, 1) })
-		all := testing.AllocsPerRun(5, func() { e.serveFake(request, requests) })
-		if each := (all - perConnection) / requests; each >= 0.1 {
-			t.Errorf("%s: %.2f allocations per request, want none", name, each)
-		}
-	}
-}
-
 func BenchmarkProbe(b *testing.B) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
