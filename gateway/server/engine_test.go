@@ -117,6 +117,7 @@ func TestQueue_UnderLoad(t *testing.T) {
 		Say(OK)(c, r)
 	})
 	cfg := Config(u.URL)
+	cfg.Routes[0].Timeout = 20 * time.Second // on a busy machine too
 	cfg.Upstreams[0].Limit.Max = 3
 	cfg.Upstreams[0].Limit.Queue.Length = 4
 	cfg.Upstreams[0].Limit.Queue.Time = 2 * time.Millisecond
