@@ -183,7 +183,12 @@ func StripResponse(h *fasthttp.ResponseHeader) {
 	}
 	h.ResetConnectionClose()
 	h.SetNoDefaultContentType(true)
+	if !h.IsHTTP11() {
+		h.SetProtocol(http11) // the version is this hop's own
+	}
 }
+
+var http11 = []byte("HTTP/1.1")
 
 // trailers is what request and response headers share here.
 type trailers interface {

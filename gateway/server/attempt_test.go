@@ -17,6 +17,7 @@ import (
 
 // answer is what a caller gets.
 type answer struct {
+	proto   string
 	status  int
 	header  http.Header
 	body    string
@@ -50,7 +51,7 @@ func read(t *testing.T, r *bufio.Reader, method string) answer {
 		t.Fatalf("no answer: %v", err)
 	}
 	text, err := io.ReadAll(res.Body)
-	return answer{res.StatusCode, res.Header, string(text), res.Close, err}
+	return answer{res.Proto, res.StatusCode, res.Header, string(text), res.Close, err}
 }
 
 // want checks that an answer of the gateway is the one that code stands for.

@@ -99,6 +99,7 @@ func TestForward_Responses(t *testing.T) {
 		"402, own type":     {"POST", "HTTP/1.1 402 Payment Required\r\nContent-Type: application/problem+json\r\nContent-Length: 2\r\n\r\n{}", false, 402, "{}", [2]string{"Gateway-Outcome", ""}},
 		"no type invented":  {"GET", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", false, 200, "ok", [2]string{"Content-Type", ""}},
 		"its own date":      {"GET", "HTTP/1.1 200 OK\r\nDate: Tue, 01 Jan 2019 00:00:00 GMT\r\nContent-Length: 2\r\n\r\nok", false, 200, "ok", [2]string{"Date", "Tue, 01 Jan 2019 00:00:00 GMT"}},
+		"from HTTP/1.0":     {"GET", "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok", true, 200, "ok", [2]string{}},
 		"no server":         {"GET", OK, false, 200, "ok", [2]string{"Server", ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -114,7 +115,7 @@ func TestForward_Responses(t *testing.T) {
 			for i := range 2 { // twice: the caller's connection has to stay in step
 				_, _ = fmt.Fprintf(conn, "%s /x HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n", c.method)
 				a := read(t, r, c.method)
-				if a.status != c.status || a.body != c.body || a.readErr != nil {
+				if a.proto != "HTTP/1.1" || a.status != c.status || a.body != c.body || a.readErr != nil {
 					t.Fatalf("answer %d: %+v, want %d %q", i, a, c.status, c.body)
 				}
 				if c.field[0] != "" && a.header.Get(c.field[0]) != c.field[1] {
