@@ -42,8 +42,9 @@ type Times = deadline.Config
 type Route struct {
 	routes.Config `koanf:",squash"`
 	Times         `koanf:",squash"`
-	Upstream      string        `koanf:"upstream"` // required: the name of one
-	MaxBody       Size          `koanf:"max_body"` // of a request; where absent Server.Limits.Body
+	Upstream      string        `koanf:"upstream"`  // required: the name of one
+	MaxBody       Size          `koanf:"max_body"`  // of a request; where absent Server.Limits.Body
+	RawPaths      bool          `koanf:"raw_paths"` // paths with more than one reading are passed on as bytes, not refused
 	Response      Response      `koanf:"response"`
 	Stall         time.Duration `koanf:"stall"` // longest pause between bytes of a streamed response
 }

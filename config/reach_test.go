@@ -3,6 +3,7 @@ package config
 import (
 	"net/netip"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -58,7 +59,7 @@ func differentByType(path string, t reflect.Type) string {
 	case reflect.TypeFor[float64]():
 		return "0.25"
 	case reflect.TypeFor[bool]():
-		return "false"
+		return strconv.FormatBool(path == "routes.raw_paths") // the others are true by default
 	}
 	return ""
 }

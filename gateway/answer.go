@@ -27,17 +27,13 @@ const retryWithin = 3
 // is the only writer of such answers.
 func (g *Gateway) answer(x *Exchange, code outcome.Code) Next {
 	info := code.Info()
-	x.code, x.outcome = code, info.Outcome
-	if code == outcome.CallerGone && x.attempts == 0 {
-		x.outcome = outcome.OutcomeNotSent
-	}
+	x.code, x.outcome = code, x.outcomeOf(code)
 	status := info.Status
 	if code == outcome.Shed {
 		status = x.Upstream.shedStatus()
 	}
-	closing := x.Response.Header.ConnectionClose() && x.attempts == 0 || closes(code)
 	r := x.Response
-	r.Reset()
+	r.Reset() // it also lets the library write Date, which is ours to give here
 	h := &r.Header
 	r.SetStatusCode(status)
 	h.SetContentTypeBytes(problemType)
@@ -54,20 +50,20 @@ func (g *Gateway) answer(x *Exchange, code outcome.Code) Next {
 		x.scratch = strconv.AppendUint(x.scratch[:0], 1+g.random()%retryWithin, 10)
 		h.SetCanonical(retryAfter, x.scratch)
 	}
-	if closing {
+	if x.closing || closes(code) {
 		h.SetConnectionClose()
 	}
 	x.scratch = appendProblem(x.scratch[:0], info.Title, status, code, x.outcome, x.requestID)
 	r.SetBody(x.scratch)
 	g.mark(x)
-	return x.wants(Answer)
+	return g.toCaller(x)
 }
 
 // closes says after which codes a connection cannot be used again: where the
 // request ends is then uncertain, or its rest was not read.
 func closes(code outcome.Code) bool {
 	switch code {
-	case outcome.BadRequest, outcome.RequestTimeout, outcome.HeadTooLarge, outcome.CallerGone:
+	case outcome.BadRequest, outcome.VersionUnsupported, outcome.MethodUnknown, outcome.RequestTimeout, outcome.HeadTooLarge, outcome.CallerGone:
 		return true
 	}
 	return false
@@ -104,7 +100,7 @@ func (g *Gateway) mark(x *Exchange) {
 
 // identify gives x its request id: the one a trusted peer sent, or a new one.
 func (g *Gateway) identify(x *Exchange, now time.Time) {
-	if x.seen&edge.FieldRequestID != 0 && x.snapshot.proxies.Trust(x.Caller.Address) {
+	if x.head.Seen&edge.FieldRequestID != 0 && x.snapshot.proxies.Trust(x.Caller.Address) {
 		if id := x.Request.Header.PeekBytes(requestIDName); edge.RequestIDOK(id) {
 			x.requestID = append(x.requestID, id...)
 			return
@@ -117,10 +113,10 @@ func (g *Gateway) identify(x *Exchange, now time.Time) {
 // the next one is told about the caller.
 func (g *Gateway) forward(x *Exchange) {
 	h := &x.Request.Header
-	trusted := x.seen&edge.FieldForwarded != 0 && x.snapshot.proxies.Trust(x.Caller.Address)
-	edge.StripRequest(h, x.seen)
-	x.scratch = edge.Forward(h, x.Caller, x.seen, trusted, x.scratch)
-	if x.seen&edge.FieldRequestID != 0 {
+	trusted := x.head.Seen&edge.FieldForwarded != 0 && x.snapshot.proxies.Trust(x.Caller.Address)
+	edge.StripRequest(h, x.head.Seen)
+	x.scratch = edge.Forward(h, x.Caller, x.head.Seen, trusted, x.scratch)
+	if x.head.Seen&edge.FieldRequestID != 0 {
 		h.DelBytes(requestIDName)
 	}
 	h.SetCanonical(requestIDName, x.requestID)

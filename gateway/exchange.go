@@ -17,7 +17,9 @@ import (
 // it again once Done was named. An Exchange must not be copied.
 type Exchange struct {
 	// Set by the engine before Arrive.
-	Request  *fasthttp.Request  // read whole, body included; the core changes it into what is sent
+	Began    time.Time          // when the first byte of the request came
+	Request  *fasthttp.Request  // its head, or all of it; the core changes it into what is sent
+	Whole    bool               // the body has been read too: no Receive is needed
 	Response *fasthttp.Response // empty; becomes what the caller gets
 	Caller   *edge.Caller
 	Owner    Owner
@@ -26,7 +28,7 @@ type Exchange struct {
 	Upstream *Upstream
 	Endpoint *upstream.Endpoint // of the present attempt
 	SendBy   time.Time          // the attempt must have ended by then
-	BodyMost int                // in Collect: the largest body to read, in bytes
+	BodyMost int64              // in Receive and Collect: the largest body to read, in bytes
 	Stall    time.Duration      // while relaying: the longest gap between bytes; 0: SendBy bounds it all
 	WakeAt   time.Time          // in Queue and Pause: the end of waiting
 
@@ -42,8 +44,7 @@ type Exchange struct {
 	deadline   deadline.Deadline
 	waiter     limits.Waiter
 	http10     bool // the caller cannot read chunks
-	seen       edge.Fields
-	fields     int // lines of the request's header section
+	head       edge.Head
 
 	// What the exchange holds; finish gives all of it back.
 	counted  bool // in the gateway's number of exchanges
@@ -51,11 +52,13 @@ type Exchange struct {
 	permit   bool // of its upstream
 	attempts int
 	trying   bool // an attempt is in flight on Endpoint
+	maySent  bool // some attempt may have handed a byte of the request to the kernel
+	closing  bool // the caller's connection cannot be used again
 
 	code      outcome.Code
 	class     outcome.Class
 	outcome   outcome.Outcome
-	arrived   time.Time
+	asked     time.Time // for a permit
 	admitted  time.Time
 	begun     time.Time // start of the present attempt
 	headed    time.Time
@@ -65,11 +68,10 @@ type Exchange struct {
 }
 
 // begin makes x a fresh exchange and keeps its buffers.
-func (x *Exchange) begin(now time.Time) {
+func (x *Exchange) begin() {
 	*x = Exchange{
-		Request: x.Request, Response: x.Response, Caller: x.Caller, Owner: x.Owner,
+		Began: x.Began, Request: x.Request, Whole: x.Whole, Response: x.Response, Caller: x.Caller, Owner: x.Owner,
 		requestID: x.requestID[:0], scratch: x.scratch[:0],
-		arrived: now,
 	}
 	x.waiter.Owner = x
 }

@@ -68,8 +68,12 @@ type Route struct {
 	metrics  *telemetry.Route
 	deadline deadline.Config
 	maxBody  int64
-	stream   bool
-	stall    time.Duration
+
+	anyMethod bool // the route names none
+	rawPaths  bool // paths are passed on in whatever spelling they have
+
+	stream bool
+	stall  time.Duration
 }
 
 // snapshot is what one exchange sees of the configuration. It is never changed.
@@ -98,10 +102,12 @@ func (g *Gateway) Swap(cfg config.Config) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	live := make(map[string]*Upstream, len(cfg.Upstreams))
+	var fresh []*Upstream
 	for i := range cfg.Upstreams {
 		name := cfg.Upstreams[i].Name
 		if live[name] = g.upstreams[name]; live[name] == nil {
 			live[name] = g.newUpstream(&cfg.Upstreams[i])
+			fresh = append(fresh, live[name])
 		}
 	}
 	table, err := g.compile(cfg.Routes, live)
@@ -112,6 +118,14 @@ func (g *Gateway) Swap(cfg config.Config) error {
 		u := live[cfg.Upstreams[i].Name]
 		u.config.Store(&cfg.Upstreams[i])
 		g.grant(u.limiter.Configure(cfg.Upstreams[i].Limit))
+	}
+	for name, u := range g.upstreams {
+		if live[name] == nil {
+			g.unwatch(u)
+		}
+	}
+	for _, u := range fresh {
+		g.watch(u)
 	}
 	g.upstreams = live
 	var bodyAtMost int64
@@ -137,7 +151,6 @@ func (g *Gateway) newUpstream(cfg *config.Upstream) *Upstream {
 		metrics:  g.metrics.Upstream(cfg.Name),
 	}
 	u.config.Store(cfg)
-	g.watch(u)
 	return u
 }
 
@@ -151,8 +164,12 @@ func (g *Gateway) compile(list []config.Route, live map[string]*Upstream) (*rout
 			metrics:  g.metrics.Route(r.Name, r.Upstream),
 			deadline: r.Deadline(),
 			maxBody:  int64(r.MaxBody),
-			stream:   r.Response == config.ResponseStream,
-			stall:    r.Stall,
+
+			anyMethod: len(r.Methods) == 0,
+			rawPaths:  r.RawPaths,
+
+			stream: r.Response == config.ResponseStream,
+			stall:  r.Stall,
 		}})
 	}
 	return routes.New(entries)

@@ -14,40 +14,93 @@ import (
 // waited for has happened, never blocks, and returns the one thing to wait for
 // next. Engines wait; only Finish lets go of what x holds.
 
-// Arrive begins an exchange whose request was read whole.
+// Arrive begins an exchange whose head has been read: is there room, is it readable
+// without doubt, where does it go?
 func (g *Gateway) Arrive(x *Exchange, now time.Time) Next {
 	g.enter(x, now)
 	if g.inFlight.Load() > x.snapshot.inFlight {
 		return g.answer(x, outcome.GatewayBusy)
 	}
-	h := &x.Request.Header
-	if x.fields > x.snapshot.fields {
-		return g.answer(x, outcome.HeadTooLarge)
+	if why := g.readable(x); why != outcome.Passed {
+		return g.answer(x, why)
 	}
-	path, ok := edge.Target(h.RequestURI())
-	if !ok || !edge.HostOK(h.Host()) {
-		return g.answer(x, outcome.BadRequest)
+	if why := g.match(x); why != outcome.Passed {
+		return g.answer(x, why)
 	}
-	route, found := x.snapshot.table.Match(h.Host(), h.Method(), path)
-	switch found {
-	case routes.NoPath:
-		return g.answer(x, outcome.NoRoute)
-	case routes.NoMethod:
-		return g.answer(x, outcome.MethodNotAllowed)
-	}
-	x.route, x.Upstream = route, route.upstream
-	x.deadline = route.deadline.Start(x.arrived)
-	x.bytesIn = int64(len(x.Request.Body()))
-	if x.bytesIn > route.maxBody {
+	x.deadline = x.route.deadline.Start(x.Began)
+	x.http10 = !x.Request.Header.IsHTTP11()
+	x.BodyMost = x.route.maxBody
+	if int64(x.Request.Header.ContentLength()) > x.BodyMost {
 		return g.answer(x, outcome.BodyTooLarge)
 	}
-	x.http10 = !h.IsHTTP11()
+	if !x.Whole {
+		return x.wants(Receive)
+	}
+	return g.Received(x, now)
+}
+
+// Received goes on with a request that has been read whole: it becomes what is sent.
+func (g *Gateway) Received(x *Exchange, now time.Time) Next {
+	x.bytesIn = int64(len(x.Request.Body()))
+	if x.bytesIn > x.route.maxBody {
+		return g.answer(x, outcome.BodyTooLarge)
+	}
 	g.forward(x)
 	return g.Looked(x, now)
 }
 
+// readable says whether every reader takes the request for the same thing.
+func (g *Gateway) readable(x *Exchange) outcome.Code {
+	h := &x.Request.Header
+	switch {
+	case x.head.Lines > x.snapshot.fields:
+		return outcome.HeadTooLarge
+	case x.head.Doubtful, !edge.HostOK(h.Host()):
+		return outcome.BadRequest
+	case !edge.VersionOK(h):
+		return outcome.VersionUnsupported
+	}
+	if uri := h.RequestURI(); len(uri) > 0 && uri[0] != '/' {
+		origin := edge.OriginForm(uri, h.Host())
+		if origin == nil {
+			return outcome.BadRequest
+		}
+		x.Request.SetRequestURIBytes(origin)
+	}
+	return outcome.Passed
+}
+
+// match finds the route. The path that it matches is the one that is sent, so it has
+// to have one reading.
+func (g *Gateway) match(x *Exchange) outcome.Code {
+	h := &x.Request.Header
+	path, ok := edge.Target(h.RequestURI())
+	if !ok {
+		return outcome.BadRequest
+	}
+	route, found := x.snapshot.table.Match(h.Host(), h.Method(), path)
+	if found != routes.Matched {
+		switch {
+		case !edge.PathCanonical(path):
+			return outcome.BadRequest
+		case found == routes.NoMethod:
+			return outcome.MethodNotAllowed
+		}
+		return outcome.NoRoute
+	}
+	if !edge.PathCanonical(path) && !(route.rawPaths && edge.PathSafe(path)) {
+		return outcome.BadRequest
+	}
+	if route.anyMethod && !edge.MethodKnown(h.Method()) {
+		return outcome.MethodUnknown
+	}
+	x.route, x.Upstream = route, route.upstream
+	return outcome.Passed
+}
+
 // Looked goes on once it is known that no stored answer serves the request.
 func (g *Gateway) Looked(x *Exchange, now time.Time) Next {
+	x.asked = now
 	switch x.Upstream.limiter.Enter(&x.waiter) {
 	case limits.Granted:
 		x.permit = true
@@ -113,7 +166,7 @@ func (g *Gateway) attempt(x *Exchange, now time.Time) Next {
 	e.Begin()
 	x.Endpoint, x.trying = e, true
 	x.attempts++
-	x.begun = now
+	x.begun, x.headed = now, time.Time{}
 	x.Facts, x.Connect = upstream.Facts{}, 0
 	x.SendBy = x.route.deadline.Attempt(x.deadline, now, false)
 	if x.attempts == 1 {
@@ -157,19 +210,26 @@ func (g *Gateway) Headed(x *Exchange, now time.Time) Next {
 
 // Attempted judges an attempt that has ended: a complete response is passed on as
 // it is, anything else becomes an answer of ours.
-func (g *Gateway) Attempted(x *Exchange, now time.Time) Next {
+func (g *Gateway) Attempted(x *Exchange, _ time.Time) Next {
 	g.ended(x)
 	if !x.class.Complete() {
 		return g.answer(x, x.Facts.Code())
 	}
-	return g.Settled(x, now)
+	x.code, x.outcome = outcome.Passed, outcome.OutcomeDone
+	g.mark(x)
+	return g.toCaller(x)
+}
+
+// toCaller is where every answer goes that is not relayed, the backend's and ours.
+// The upstream has nothing more to do with it.
+func (g *Gateway) toCaller(x *Exchange) Next {
+	g.release(x)
+	return x.wants(Answer)
 }
 
 // Settled goes on once the result is durable, where it must be.
 func (g *Gateway) Settled(x *Exchange, _ time.Time) Next {
-	x.code, x.outcome = outcome.Passed, outcome.OutcomeDone
-	g.mark(x)
-	return x.wants(Answer)
+	return g.toCaller(x)
 }
 
 // Relayed ends an exchange whose body has been passed on, whole or in part. What
@@ -177,7 +237,7 @@ func (g *Gateway) Settled(x *Exchange, _ time.Time) Next {
 func (g *Gateway) Relayed(x *Exchange, now time.Time) Next {
 	g.ended(x)
 	x.code = x.Facts.Code()
-	x.outcome = x.code.Info().Outcome
+	x.outcome = x.outcomeOf(x.code)
 	g.Finish(x, now)
 	return Done
 }
@@ -196,16 +256,18 @@ func (g *Gateway) Interrupted(x *Exchange, what Interrupt, _ time.Time) Next {
 	return g.answer(x, x.interrupted())
 }
 
-// Unreadable answers a request that the engine could not read. It takes the place
-// of Arrive.
+// Unreadable answers a request that the engine could not read: its head, in place of
+// Arrive, or its body, in place of Received.
 func (g *Gateway) Unreadable(x *Exchange, why outcome.Code, now time.Time) Next {
-	g.enter(x, now)
-	x.Response.Header.SetConnectionClose()
+	if x.next != Receive {
+		g.enter(x, now)
+	}
+	x.closing = true
 	return g.answer(x, why)
 }
 
 // Failed answers for an exchange in which a fault of the gateway showed, wherever
-// it was. It may have been sent.
+// it was.
 func (g *Gateway) Failed(x *Exchange, _ time.Time) Next {
 	if x.waiting {
 		x.waiting = false
@@ -218,8 +280,8 @@ func (g *Gateway) Failed(x *Exchange, _ time.Time) Next {
 	return g.answer(x, outcome.Internal)
 }
 
-// Finish is the only exit: it gives back whatever x holds and records the exchange.
-// It names Done.
+// Finish is the only exit: it gives back whatever x still holds and records the
+// exchange. It names Done.
 func (g *Gateway) Finish(x *Exchange, now time.Time) {
 	if x.trying {
 		x.Facts.Cause = upstream.Given
@@ -237,11 +299,11 @@ func (g *Gateway) Finish(x *Exchange, now time.Time) {
 
 // enter counts x in and gives it a snapshot and a name.
 func (g *Gateway) enter(x *Exchange, now time.Time) {
-	x.begin(now)
+	x.begin()
 	x.snapshot = g.snapshot.Load()
 	g.inFlight.Add(1)
 	x.counted = true
-	x.seen, x.fields = edge.Find(x.Request.Header.RawHeaders())
+	x.head = edge.ReadHead(x.Request.Header.RawHeaders())
 	g.identify(x, now)
 }
 
@@ -249,6 +311,7 @@ func (g *Gateway) enter(x *Exchange, now time.Time) {
 func (g *Gateway) ended(x *Exchange) {
 	x.trying = false
 	x.class = x.Facts.Class()
+	x.maySent = x.maySent || x.class != outcome.NotSent && x.class != outcome.Refused
 	x.Endpoint.End()
 	m := x.Upstream.metrics
 	m.Attempt(x.class)
@@ -279,6 +342,19 @@ func (g *Gateway) grant(w *limits.Waiter) {
 		x := w.Owner.(*Exchange)
 		x.Owner.Granted(x)
 		w = next
+	}
+}
+
+// outcomeOf is what the caller may conclude from an exchange that ends with code. The
+// table says it for the usual way there; what any attempt may have sent decides.
+func (x *Exchange) outcomeOf(code outcome.Code) outcome.Outcome {
+	switch o := code.Info().Outcome; {
+	case o == outcome.OutcomeNotSent && x.maySent:
+		return outcome.OutcomeUnknown
+	case o == outcome.OutcomeUnknown && !x.maySent:
+		return outcome.OutcomeNotSent
+	default:
+		return o
 	}
 }
 

@@ -5,6 +5,7 @@ package gateway
 // happened.
 //
 //	the core named   the engine                                           and calls
+//	Receive          reads the request's body, bounded by BodyMost        Received, or Unreadable
 //	Lookup           asks the store for the key                           Looked
 //	Queue            waits for a permit, until WakeAt                     Admitted when granted, else Shed
 //	Wait             waits for another exchange's pending key             Looked
@@ -15,21 +16,24 @@ package gateway
 //	Relay            passes the body to the caller as it comes            Relayed
 //	Pause            waits until WakeAt                                   Woken
 //	Settle           makes the result durable                             Settled
-//	Answer           writes Response to the caller                        Finish
+//	Answer           writes Response to the caller, or hands it over to   Finish
+//	                 whoever does
 //	Done             nothing: the exchange has ended, let go of it
 //
 // An engine makes one call at a time for an exchange and hands in the time. At any
 // instant between two calls it may call Interrupted, which names what to wait for
-// from then on; it never does so after Answer, Relay or Done were named.
+// from then on; it never does so after Answer, Relay or Done were named. Failed is
+// for a fault of the gateway itself, whenever it shows.
 //
-// This version names no Lookup, Wait, Begin, Pause or Settle: it keeps no
-// idempotency records and repeats no attempt. The functions that follow them are
-// steps of every exchange already.
+// This version names no Receive, Lookup, Wait, Begin, Pause or Settle: its engines
+// read bodies before Arrive, it keeps no idempotency records and repeats no attempt.
+// The functions that follow them are steps of every exchange already.
 type Next uint8
 
 // What an exchange can wait for.
 const (
 	Done Next = iota
+	Receive
 	Lookup
 	Queue
 	Wait
@@ -42,7 +46,7 @@ const (
 	Answer
 )
 
-var nextNames = [...]string{"done", "lookup", "queue", "wait", "begin", "send", "collect", "relay", "pause", "settle", "answer"}
+var nextNames = [...]string{"done", "receive", "lookup", "queue", "wait", "begin", "send", "collect", "relay", "pause", "settle", "answer"}
 
 // String gives the word, for logs and tests.
 func (n Next) String() string {
@@ -52,9 +56,9 @@ func (n Next) String() string {
 	return "invalid"
 }
 
-// Interrupt is something that may happen to an exchange at any time. In Queue, Wait
-// and Pause it ends the waiting; elsewhere it is a flag that the next function
-// reads.
+// Interrupt is something that may happen to an exchange at any time. Where the
+// exchange waits for its turn (Queue) it ends the waiting; elsewhere it is a flag
+// that the next function reads.
 type Interrupt uint8
 
 // The interrupts, as flags.

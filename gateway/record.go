@@ -11,10 +11,10 @@ import (
 // record tells the operator of an exchange that has ended: one event in the log,
 // and the route's counters.
 func (g *Gateway) record(x *Exchange, now time.Time) {
-	total := now.Sub(x.arrived)
+	total := now.Sub(x.Began)
 	status := x.Response.StatusCode()
 	bytesOut := x.Relayed
-	if bytesOut == 0 && !x.Response.IsBodyStream() {
+	if bytesOut == 0 && !x.Response.IsBodyStream() && !x.Request.Header.IsHead() {
 		bytesOut = int64(len(x.Response.Body()))
 	}
 	metrics := x.snapshot.unrouted
@@ -45,8 +45,12 @@ func (g *Gateway) record(x *Exchange, now time.Time) {
 	if x.route != nil {
 		e.Route, e.Upstream = x.route.name, x.Upstream.Name
 	}
-	if !x.admitted.IsZero() {
-		e.Queue = x.admitted.Sub(x.arrived)
+	switch {
+	case x.asked.IsZero():
+	case x.admitted.IsZero():
+		e.Queue = now.Sub(x.asked) // in vain
+	default:
+		e.Queue = x.admitted.Sub(x.asked)
 	}
 	if x.attempts > 0 {
 		e.Endpoint = x.Endpoint.Address

@@ -12,7 +12,7 @@ type State struct {
 type UpstreamState struct {
 	Name      string          `json:"name"`
 	Ready     bool            `json:"ready"`
-	Limit     int64           `json:"limit"`
+	Limit     int64           `json:"limit"` // 0: none
 	InFlight  int64           `json:"in_flight"`
 	Queued    int64           `json:"queued"`
 	Endpoints []EndpointState `json:"endpoints"`
@@ -45,14 +45,22 @@ func (g *Gateway) State() State {
 // Ready reports whether the upstream has an endpoint to send to.
 func (u *Upstream) Ready() bool { return len(u.Endpoints()) > 0 }
 
-// watch gives the operator's view of an upstream: gauges read when they are asked
-// for.
+// gauges are the operator's view of an upstream, read when they are asked for.
+var gauges = map[string]func(*Upstream) float64{
+	"sluice_limit":     func(u *Upstream) float64 { return float64(u.limiter.Limit()) },
+	"sluice_in_flight": func(u *Upstream) float64 { return float64(u.limiter.InFlight()) },
+	"sluice_queued":    func(u *Upstream) float64 { return float64(u.limiter.Waiting()) },
+	"sluice_endpoints": func(u *Upstream) float64 { return float64(len(u.Endpoints())) },
+}
+
 func (g *Gateway) watch(u *Upstream) {
-	gauge := func(name string, f func() float64) {
-		g.metrics.UpstreamGauge(name, u.Name, f)
+	for family, read := range gauges {
+		g.metrics.UpstreamGauge(family, u.Name, func() float64 { return read(u) })
 	}
-	gauge("sluice_limit", func() float64 { return float64(u.limiter.Limit()) })
-	gauge("sluice_in_flight", func() float64 { return float64(u.limiter.InFlight()) })
-	gauge("sluice_queued", func() float64 { return float64(u.limiter.Waiting()) })
-	gauge("sluice_endpoints", func() float64 { return float64(len(u.Endpoints())) })
+}
+
+func (g *Gateway) unwatch(u *Upstream) {
+	for family := range gauges {
+		g.metrics.UpstreamGauge(family, u.Name, nil)
+	}
 }

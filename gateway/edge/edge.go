@@ -8,31 +8,10 @@
 package edge
 
 import (
-	"bytes"
 	"net/netip"
 
 	"github.com/valyala/fasthttp"
 )
-
-// Target splits an origin-form request target. path is what routes see and what is
-// sent, byte for byte. ok is false for every other form (absolute, authority,
-// asterisk) and for a fragment, which no request may carry: with them, two readers
-// could disagree about host or path.
-func Target(uri []byte) (path []byte, ok bool) {
-	if len(uri) == 0 || uri[0] != '/' || bytes.IndexByte(uri, '#') >= 0 {
-		return nil, false
-	}
-	if i := bytes.IndexByte(uri, '?'); i >= 0 {
-		return uri[:i], true
-	}
-	return uri, true
-}
-
-// HostOK reports whether a Host value may be passed on. User information is not
-// part of Host (RFC 9110 section 7.2) and would become a credential downstream.
-func HostOK(host []byte) bool {
-	return len(host) > 0 && bytes.IndexByte(host, '@') < 0
-}
 
 // Proxies are the networks whose peers are believed when they speak about callers.
 type Proxies []netip.Prefix

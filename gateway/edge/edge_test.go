@@ -3,6 +3,8 @@ package edge
 import (
 	"bufio"
 	"net/netip"
+	"net/url"
+	pathpkg "path"
 	"regexp"
 	"strings"
 	"testing"
@@ -124,7 +126,7 @@ func TestStripRequest(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := request(t, c.in)
-			seen, _ := Find(r.Header.RawHeaders())
+			seen := ReadHead(r.Header.RawHeaders()).Seen
 			if r.MayContinue() {
 				if err := r.ContinueReadBody(bufio.NewReader(strings.NewReader("ab")), 10); err != nil {
 					t.Fatal(err)
@@ -181,7 +183,7 @@ func TestForward(t *testing.T) {
 			r := request(t, c.in)
 			var caller Caller
 			caller.Set(netip.MustParseAddr("::ffff:192.0.2.7"), false)
-			seen, _ := Find(r.Header.RawHeaders())
+			seen := ReadHead(r.Header.RawHeaders()).Seen
 			Forward(&r.Header, &caller, seen, c.trusted, nil)
 			got := sent(t, r)
 			for _, line := range c.out {
@@ -196,19 +198,82 @@ func TestForward(t *testing.T) {
 	}
 }
 
-func TestFind_SeesEveryGroup(t *testing.T) {
+func TestReadHead_SeesEveryGroup(t *testing.T) {
 	for _, n := range names {
-		for _, line := range []string{n.text + ": x\r\n", strings.ToUpper(n.text) + ":x\r\n", "A: b\r\n" + n.text + " : x\r\nC: d\r\n"} {
-			if seen, _ := Find([]byte(line)); seen != n.group {
-				t.Errorf("Find(%q) = %b, want %b", line, seen, n.group)
+		value := "x"
+		if n.group == FieldCoding {
+			value = "chunked"
+		}
+		for _, raw := range []string{n.text + ":" + value + "\r\n\r\n", "A: b\r\n" + strings.ToUpper(n.text) + ": \t" + value + " \r\nC: d\r\n\r\n"} {
+			if h := ReadHead([]byte(raw)); h.Seen != n.group || h.Doubtful {
+				t.Errorf("ReadHead(%q) = %+v, want the group %b", raw, h, n.group)
 			}
 		}
 	}
-	if seen, lines := Find([]byte("Host: h\r\nAccept: x\r\nX-Forwarded-Forx: y\r\nTea: z\r\n")); seen != 0 || lines != 4 {
-		t.Errorf("found %b in %d lines, want nothing in 4", seen, lines)
+	if h := ReadHead([]byte("Host: h\r\nAccept: x\r\nX-Forwarded-Forx: y\r\nTea: z\r\n\r\n")); h != (Head{Lines: 4}) {
+		t.Errorf("found %+v, want nothing in 4 lines", h)
 	}
-	if seen, _ := Find(nil); seen != FieldsAll {
-		t.Errorf("without a raw section anything may be there, got %b", seen)
+	if h := ReadHead(nil); h.Seen != FieldsAll {
+		t.Errorf("without a raw section anything may be there, got %+v", h)
+	}
+}
+
+func TestReadHead_Doubtful(t *testing.T) {
+	for name, raw := range map[string]string{
+		"bare LF":                  "Host: h\n\r\n",
+		"bare LF at the end":       "Host: h\r\n\n",
+		"folded":                   "Host: h\r\nX-A: 1\r\n 2\r\n\r\n",
+		"folded with a tab":        "Host: h\r\nX-A: 1\r\n\t2\r\n\r\n",
+		"fold in the first line":   " Host: h\r\n\r\n",
+		"folded coding":            "Host: h\r\nTransfer-Encoding:\r\n chunked\r\n\r\n",
+		"space before the colon":   "Host: h\r\nX-A : 1\r\n\r\n",
+		"space in a name":          "Host: h\r\nX A: 1\r\n\r\n",
+		"no name":                  "Host: h\r\n: 1\r\n\r\n",
+		"no colon":                 "Host: h\r\nX-A\r\n\r\n",
+		"both lengths":             "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+		"both lengths, other case": "transfer-encoding: chunked\r\nCONTENT-LENGTH: 1\r\n\r\n",
+		"identity":                 "Transfer-Encoding: identity\r\n\r\n",
+		"two codings":              "Transfer-Encoding: gzip, chunked\r\n\r\n",
+		"the coding twice":         "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n",
+		"more behind the end":      "Host: h\r\n\r\nGET / HTTP/1.1\r\n\r\n",
+		"no end of line":           "Host: h",
+	} {
+		if h := ReadHead([]byte(raw)); !h.Doubtful {
+			t.Errorf("%s: ReadHead(%q) = %+v, want it in doubt", name, raw, h)
+		}
+	}
+}
+
+func TestPathCanonical(t *testing.T) {
+	for path, want := range map[string]bool{
+		"/": true, "/a": true, "/a/": true, "/a/b.c/d-e_f~g": true, "/a%20b/%C3%A9": true, "/...": true, "/a/..b": true, "/.well-known/x": true,
+		"/a%7Eb": true, "/a;x=1,2/b:c@d!$&'()*+=": true,
+		"//": false, "/a//b": false, "/a//": false, "/.": false, "/..": false, "/a/.": false, "/a/../b": false, "/a/./": false,
+		"/a%2Fb": false, "/a%2fb": false, "/a%5Cb": false, "/a\\b": false, "/a%00": false, "/a%0d%0a": false, "/a%7f": false,
+		"/%2e%2e/a": false, "/a/%2E": false, "/ch%61rges": false, "/a%2Db": false, "/a%5fb": false, "/a%31": false,
+		"/a%": false, "/a%2": false, "/a%zz": false, "/a b": false, "/a\tb": false, "/caf\u00e9": false,
+	} {
+		if got := PathCanonical([]byte(path)); got != want {
+			t.Errorf("PathCanonical(%q) = %v, want %v", path, got, want)
+		}
+	}
+}
+
+func TestOriginForm(t *testing.T) {
+	for _, c := range []struct{ uri, host, want string }{
+		{"http://pay.test/a?b", "pay.test", "/a?b"},
+		{"HTTPS://PAY.test:8080/", "pay.test:8080", "/"},
+		{"http://pay.test.evil/a", "pay.test", ""},
+		{"http://evil/pay.test/a", "pay.test", ""},
+		{"http://u:p@pay.test/a", "pay.test", ""},
+		{"http://pay.test", "pay.test", ""},
+		{"ftp://pay.test/a", "pay.test", ""},
+		{"pay.test:443", "pay.test:443", ""},
+		{"*", "pay.test", ""},
+	} {
+		if got := string(OriginForm([]byte(c.uri), []byte(c.host))); got != c.want {
+			t.Errorf("OriginForm(%q, %q) = %q, want %q", c.uri, c.host, got, c.want)
+		}
 	}
 }
 
@@ -239,7 +304,7 @@ func FuzzStripRequest(f *testing.F) {
 		if r.Read(bufio.NewReader(strings.NewReader(string(head)))) != nil {
 			return
 		}
-		seen, _ := Find(r.Header.RawHeaders())
+		seen := ReadHead(r.Header.RawHeaders()).Seen
 		StripRequest(&r.Header, seen)
 		for _, name := range []string{"Connection", "Keep-Alive", "Te", "Upgrade", "Proxy-Authorization", "Expect", "Trailer"} {
 			if v := r.Header.Peek(name); len(v) > 0 {
@@ -249,10 +314,33 @@ func FuzzStripRequest(f *testing.F) {
 	})
 }
 
-func BenchmarkFind(b *testing.B) {
+// FuzzPathCanonical holds a canonical path against what a backend may do to it.
+func FuzzPathCanonical(f *testing.F) {
+	for _, seed := range []string{"/a/b", "/%2e", "/a/../b", "//", "/%C3%A9", "/a%2Fb"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, path []byte) {
+		if len(path) == 0 || path[0] != '/' || !PathCanonical(path) {
+			return
+		}
+		decoded, err := url.PathUnescape(string(path))
+		if err != nil {
+			t.Fatalf("%q is canonical and cannot be decoded: %v", path, err)
+		}
+		cleaned := pathpkg.Clean(decoded)
+		if strings.HasSuffix(decoded, "/") && cleaned != "/" {
+			cleaned += "/"
+		}
+		if cleaned != decoded || strings.Count(decoded, "/") != strings.Count(string(path), "/") {
+			t.Fatalf("%q is canonical and a backend may take it for %q", path, cleaned)
+		}
+	})
+}
+
+func BenchmarkReadHead(b *testing.B) {
 	raw := []byte("Host: 127.0.0.1:21001\r\nUser-Agent: Mozilla/5.0\r\nAccept: */*\r\nContent-Type: application/json\r\nContent-Length: 512\r\nIdempotency-Key: 123\r\n\r\n")
 	b.ReportAllocs()
 	for b.Loop() {
-		Find(raw)
+		ReadHead(raw)
 	}
 }

@@ -10,7 +10,7 @@ import (
 // Fields says which groups of header fields a message may have. One walk over the
 // raw header section finds them, so that a message without any of them, as nearly
 // all are, pays for no look-up.
-type Fields uint8
+type Fields uint16
 
 // The groups.
 const (
@@ -18,10 +18,12 @@ const (
 	FieldHop                           // the other fields that are for one hop only
 	FieldExpect                        // Expect: the gateway has answered it
 	FieldForwarded                     // X-Forwarded-For, -Proto, -Host
-	FieldTrailer                       // Trailer, or a chunked body that may have trailers
+	FieldTrailer                       // Trailer
+	FieldCoding                        // Transfer-Encoding: a body that may have trailers
+	FieldLength                        // Content-Length
 	FieldRequestID                     // X-Request-Id
 
-	FieldsAll = FieldConnection | FieldHop | FieldExpect | FieldForwarded | FieldTrailer | FieldRequestID
+	FieldsAll = FieldRequestID<<1 - 1
 )
 
 // name is a field that matters, in lower case, and the group it is in.
@@ -45,7 +47,8 @@ var names = []name{
 	{"x-forwarded-proto", FieldForwarded},
 	{"x-forwarded-host", FieldForwarded},
 	{"trailer", FieldTrailer},
-	{"transfer-encoding", FieldTrailer},
+	{"transfer-encoding", FieldCoding},
+	{"content-length", FieldLength},
 	{"x-request-id", FieldRequestID},
 }
 
@@ -60,38 +63,6 @@ var byLength = func() (table [longest + 1][]name) {
 	}
 	return table
 }()
-
-// Find walks a raw header section, without its start line, and says what is there
-// and how many lines it has. An empty section means that it is not known: then
-// everything may be there.
-func Find(raw []byte) (seen Fields, lines int) {
-	if len(raw) == 0 {
-		return FieldsAll, 0
-	}
-	for len(raw) > 0 {
-		line := raw
-		if i := bytes.IndexByte(raw, '\n'); i >= 0 {
-			line, raw = raw[:i], raw[i+1:]
-		} else {
-			raw = nil
-		}
-		seen |= fieldOf(nameOf(line))
-		lines++
-	}
-	return seen, lines
-}
-
-// nameOf is the field name of a header line; nil when the line has none.
-func nameOf(line []byte) []byte {
-	end := bytes.IndexByte(line, ':')
-	if end < 0 {
-		return nil
-	}
-	for end > 0 && (line[end-1] == ' ' || line[end-1] == '\t') {
-		end--
-	}
-	return line[:end]
-}
 
 func fieldOf(field []byte) Fields {
 	if len(field) == 0 || len(field) > longest {
@@ -151,7 +122,7 @@ func StripRequest(h *fasthttp.RequestHeader, seen Fields) {
 	if seen&FieldExpect != 0 {
 		h.Del(fasthttp.HeaderExpect)
 	}
-	if seen&FieldTrailer != 0 {
+	if seen&(FieldTrailer|FieldCoding) != 0 {
 		dropTrailers(h)
 	}
 	h.ResetConnectionClose()

@@ -57,7 +57,7 @@ func New(cfg Config) *Limiter {
 func (l *Limiter) Configure(cfg Config) *Waiter {
 	limit := int64(cfg.Max)
 	if cfg.Mode == ModeOff {
-		limit = math.MaxInt64
+		limit = unlimited
 	}
 	l.limit.Store(limit)
 	l.mu.Lock()
@@ -128,8 +128,15 @@ func (l *Limiter) InFlight() int64 { return l.inFlight.Load() }
 // Waiting is how many wait now.
 func (l *Limiter) Waiting() int64 { return l.waiting.Load() }
 
-// Limit is how many permits there are.
-func (l *Limiter) Limit() int64 { return l.limit.Load() }
+// Limit is how many permits there are; 0 stands for no limit.
+func (l *Limiter) Limit() int64 {
+	if n := l.limit.Load(); n != unlimited {
+		return n
+	}
+	return 0
+}
+
+const unlimited = math.MaxInt64
 
 func (l *Limiter) take() bool {
 	for {

@@ -30,7 +30,10 @@ func (c *call) send() gateway.Next {
 	if !cn.used {
 		cn.used, x.Connect = true, cn.opened
 	}
-	if c.write() != nil || c.readHead() != nil {
+	if c.write() != nil && !c.answeredEarly() {
+		return c.lost(causeOf(c.err))
+	}
+	if c.reader == nil && c.readHead() != nil {
 		return c.lost(causeOf(c.err))
 	}
 	c.now = time.Now()
@@ -55,6 +58,25 @@ func (c *call) write() error {
 	c.pool.host.ReleaseWriter(w)
 	c.Facts.Unsent = c.conn.sent == 0
 	return c.err
+}
+
+// earlyTime bounds the look for an answer after a write that failed. What the backend
+// had sent is here already, or lost with the reset.
+const earlyTime = 50 * time.Millisecond
+
+// answeredEarly looks for an answer that a backend gave before it had the whole
+// request, and closed: a 413, for one. The connection is used no more.
+func (c *call) answeredEarly() bool {
+	failed := c.err
+	if c.Facts.Unsent || causeOf(failed) == upstream.TimedOut || c.conn.SetReadDeadline(time.Now().Add(earlyTime)) != nil {
+		return false
+	}
+	if c.readHead() != nil {
+		c.err = failed
+		return false
+	}
+	c.last = true
+	return c.conn.SetReadDeadline(c.SendBy) == nil
 }
 
 // readHead reads the head of the final response, past interim ones.
@@ -83,19 +105,22 @@ var errInterim = errors.New("too many interim responses")
 func (c *call) collect() gateway.Next {
 	x := &c.Exchange
 	if bodied(x.Response) {
+		here := x.Response.Header.ContentLength() <= c.reader.Buffered()
 		if c.readBody() != nil {
 			return c.lost(cutShort(c.err))
+		}
+		if !here {
+			c.now = time.Now() // it may have taken a while
 		}
 	}
 	x.Facts.Cause = upstream.Complete
 	c.letGo(true)
-	c.now = time.Now()
 	return c.core.Attempted(x, c.now)
 }
 
 func (c *call) readBody() error {
 	length := c.Response.Header.ContentLength()
-	c.err = c.Response.ReadBody(c.reader, c.BodyMost)
+	c.err = c.Response.ReadBody(c.reader, int(c.BodyMost))
 	switch {
 	case c.err != nil:
 	case length == -1:
@@ -128,7 +153,7 @@ func (c *call) letGo(complete bool) {
 	if c.conn == nil {
 		return
 	}
-	reusable := complete && !c.last && c.reader.Buffered() == 0
+	reusable := complete && !c.last && c.reader != nil && c.reader.Buffered() == 0
 	if c.reader != nil {
 		c.pool.host.ReleaseReader(c.reader)
 		c.reader = nil

@@ -5,6 +5,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -76,7 +77,10 @@ func benchEngine(tb testing.TB, answer string) *Engine {
 
 // serve runs n requests on one connection.
 func (e *Engine) serveFake(request string, n int) {
-	_ = e.http.ServeConn(&fake{data: request, left: n, at: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 4242}})
+	at := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), 4242)
+	in := &inbound{Conn: &fake{data: request, left: n, at: net.TCPAddrFromAddrPort(at)}}
+	in.caller.Set(at.Addr(), false)
+	_ = e.http.ServeConn(in)
 }
 
 // BenchmarkExchange is a whole exchange without system calls: reading, deciding,

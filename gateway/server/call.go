@@ -2,7 +2,6 @@ package server
 
 import (
 	"bufio"
-	"net"
 	"net/netip"
 	"runtime/debug"
 	"time"
@@ -10,7 +9,6 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"sluice/gateway"
-	"sluice/gateway/edge"
 	"sluice/gateway/upstream"
 )
 
@@ -21,7 +19,6 @@ type call struct {
 	engine *Engine
 	core   *gateway.Gateway
 	ctx    *fasthttp.RequestCtx
-	caller edge.Caller
 	now    time.Time
 
 	// The attempt in flight.
@@ -38,7 +35,7 @@ type call struct {
 
 func newCall(e *Engine) *call {
 	c := &call{engine: e, core: e.core, granted: make(chan struct{}, 1)}
-	c.Owner, c.Caller = c, &c.caller
+	c.Owner = c
 	return c
 }
 
@@ -48,19 +45,29 @@ func (c *call) Granted(*gateway.Exchange) { c.granted <- struct{}{} }
 
 // open takes a request over.
 func (c *call) open(ctx *fasthttp.RequestCtx) {
-	c.ctx, c.Request, c.Response = ctx, &ctx.Request, &ctx.Response
-	c.now, c.last, c.promised, c.err = ctx.Time(), false, false, nil
-	var peer netip.AddrPort
-	if tcp, ok := ctx.RemoteAddr().(*net.TCPAddr); ok {
-		peer = tcp.AddrPort()
+	c.ctx, c.Request, c.Response, c.Whole = ctx, &ctx.Request, &ctx.Response, true
+	c.last, c.promised, c.err = false, false, nil
+	c.now = time.Now()
+	in, ok := ctx.Conn().(*inbound)
+	if !ok { // a connection that did not come from a listener of ours
+		in = &inbound{began: c.now}
+		in.caller.Set(netip.Addr{}, ctx.IsTLS())
 	}
-	c.caller.Set(peer.Addr(), ctx.IsTLS())
+	c.Began, c.Caller = in.began, &in.caller
+	if c.Began.IsZero() {
+		c.Began = c.now
+	}
+}
+
+// run begins an exchange and drives it. A fault of the gateway ends here.
+func (c *call) run(begin func() gateway.Next) {
+	defer c.barrier()
+	c.drive(begin())
 }
 
 // drive does what the core names until the exchange has ended, or until its answer
 // is a relay, which ends it later.
 func (c *call) drive(n gateway.Next) {
-	defer c.barrier()
 	for {
 		switch n {
 		case gateway.Send:
@@ -122,20 +129,35 @@ func (c *call) arm(d time.Duration) {
 }
 
 // barrier is where a fault of the gateway ends: the caller gets a 500, the operator
-// the stack, and the process lives.
+// the stack, and the process lives. What the call holds is then in doubt, so the
+// call is not used again.
 func (c *call) barrier() {
 	fault := recover()
 	if fault == nil {
 		return
 	}
-	c.engine.log.Error().Interface("fault", fault).Bytes("stack", debug.Stack()).
-		Bytes("request_id", c.RequestID()).Msg("fault in the gateway")
-	if c.conn != nil {
-		c.last = true
-		c.letGo(false)
-	}
+	defer c.lastBarrier()
+	c.tell(fault)
+	c.letGo(false)
 	c.Facts.Cause = upstream.Lost
 	c.core.Failed(&c.Exchange, time.Now())
 	c.core.Finish(&c.Exchange, time.Now())
-	// What the call holds is in doubt, so it is not used again.
+}
+
+// lastBarrier is for a fault where no answer can be made any more: what the exchange
+// holds is given back, if that much still works.
+func (c *call) lastBarrier() {
+	fault := recover()
+	if fault == nil {
+		return
+	}
+	defer func() { _ = recover() }()
+	c.tell(fault)
+	c.ctx.SetConnectionClose()
+	c.core.Finish(&c.Exchange, time.Now())
+}
+
+func (c *call) tell(fault any) {
+	c.engine.log.Error().Interface("fault", fault).Bytes("stack", debug.Stack()).
+		Bytes("request_id", c.RequestID()).Msg("fault in the gateway")
 }

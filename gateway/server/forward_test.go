@@ -26,7 +26,8 @@ func TestForward_Requests(t *testing.T) {
 	large := strings.Repeat("\x00\xff\r\n01", 50000)
 	for name, c := range map[string]struct{ request, line, body string }{
 		"length":        {"POST /v1/x?a=%2F&b HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello", "POST /v1/x?a=%2F&b HTTP/1.1", "hello"},
-		"chunked":       {"PUT /v1//x/../y HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n", "PUT /v1//x/../y HTTP/1.1", "hello"},
+		"chunked":       {"PUT /v1/x%20y/ HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n", "PUT /v1/x%20y/ HTTP/1.1", "hello"},
+		"absolute form": {"GET http://H/v1/x?a HTTP/1.1\r\nHost: h\r\n\r\n", "GET /v1/x?a HTTP/1.1", ""},
 		"empty":         {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n", "POST / HTTP/1.1", ""},
 		"HTTP/1.0":      {"POST / HTTP/1.0\r\nHost: h\r\nContent-Length: 2\r\n\r\nhi", "POST / HTTP/1.1", "hi"},
 		"with a GET":    {"GET / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nhi", "GET / HTTP/1.1", "hi"},

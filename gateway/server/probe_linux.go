@@ -18,7 +18,11 @@ type probe struct {
 // form saves a fifth of its cost (go test -bench Probe ./gateway/server).
 func (p *probe) look(fd uintptr) {
 	p.fds[0] = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN | unix.POLLRDHUP}
-	n, _, err := unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&p.fds[0])), 1, uintptr(unsafe.Pointer(&p.now)), 0, 0, 0)
+	var n uintptr
+	err := unix.EINTR
+	for err == unix.EINTR { // the runtime preempts with signals
+		n, _, err = unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&p.fds[0])), 1, uintptr(unsafe.Pointer(&p.now)), 0, 0, 0)
+	}
 	got := p.fds[0].Revents
 	p.closed = err != 0 || n > 0 && got&(unix.POLLRDHUP|unix.POLLHUP|unix.POLLERR|unix.POLLNVAL) != 0
 	p.readable = n > 0 && got&unix.POLLIN != 0

@@ -1,7 +1,9 @@
 package server
 
 import (
+	"errors"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -23,42 +25,37 @@ type relay struct {
 // relay makes the body of the response one that is passed on as it comes.
 func (c *call) relay() {
 	r := &relay{call: c}
-	h := &c.Response.Header
-	length := h.ContentLength()
+	length := c.Response.Header.ContentLength()
 	r.decoder.StreamBody = true
 	r.decoder.Header.SetContentLength(length)
-	// With StreamBody this reads nothing yet.
-	if err := r.decoder.ReadBody(c.reader, 0); err != nil {
-		r.err = err
-	}
+	r.err = r.decoder.ReadBody(c.reader, 0) // with StreamBody it reads nothing yet
 	r.body = r.decoder.BodyStream()
 	if length < 0 {
-		length = -1 // chunked to the caller, however the upstream framed it
-		c.last = c.last || h.ContentLength() != -1
+		c.last = c.last || length != -1 // it ends with the upstream's connection
+		length = -1                     // chunked to the caller, however it came
 		// Without a length the caller may be waiting for events: let the head go out.
 		c.Response.ImmediateHeaderFlush = true
+	}
+	if c.Stall > 0 {
+		c.engine.streams.add(r)
+	} else if err := c.ctx.SetWriteDeadline(c.SendBy); err != nil {
+		// The route's timeout bounds the whole response, a caller who does not read
+		// included: what it keeps waiting is a permit and a connection.
+		r.err = err
 	}
 	c.Response.SetBodyStream(r, length)
 }
 
 // Read passes on what has come.
 func (r *relay) Read(p []byte) (int, error) {
+	if r.err == nil && r.call.Stall > 0 {
+		r.err = r.allow(time.Now())
+	}
 	if r.err != nil {
 		return 0, r.err
 	}
-	c := r.call
-	if c.Stall > 0 {
-		now := time.Now()
-		if r.err = c.conn.SetReadDeadline(now.Add(c.Stall)); r.err != nil {
-			return 0, r.err
-		}
-		// The server's write timeout is meant for answers of bounded length.
-		if r.err = c.ctx.SetWriteDeadline(now.Add(c.Stall + c.engine.write)); r.err != nil {
-			return 0, r.err
-		}
-	}
 	n, err := r.body.Read(p)
-	c.Relayed += int64(n)
+	r.call.Relayed += int64(n)
 	switch {
 	case err == io.EOF:
 		r.whole = true
@@ -68,6 +65,18 @@ func (r *relay) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// allow gives a stream time for its next bytes, in both directions.
+func (r *relay) allow(now time.Time) error {
+	c := r.call
+	return c.engine.streams.unlessCut(func() error {
+		if err := c.conn.SetReadDeadline(now.Add(c.Stall)); err != nil {
+			return err
+		}
+		// The server's own write timeout is meant for answers of bounded length.
+		return c.ctx.SetWriteDeadline(now.Add(c.Stall + c.engine.cfg.Timeouts.Write))
+	})
+}
+
 // Close ends the exchange.
 func (r *relay) Close() error {
 	c := r.call
@@ -75,6 +84,8 @@ func (r *relay) Close() error {
 		return nil
 	}
 	r.call = nil
+	defer c.lastBarrier()
+	c.engine.streams.remove(r)
 	switch {
 	case r.whole:
 		c.Facts.Cause = upstream.Complete
@@ -88,4 +99,52 @@ func (r *relay) Close() error {
 	c.core.Relayed(&c.Exchange, time.Now())
 	c.engine.put(c)
 	return nil
+}
+
+// streams are the relays without an end that is known. A drain cuts them when its
+// time is over.
+type streams struct {
+	mu   sync.Mutex
+	open map[*relay]*call
+	cut  bool
+}
+
+var errDrained = errors.New("the gateway stops")
+
+func (s *streams) add(r *relay) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open == nil {
+		s.open = map[*relay]*call{}
+	}
+	s.open[r] = r.call
+}
+
+func (s *streams) remove(r *relay) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, r)
+}
+
+// unlessCut runs f, which sets deadlines, unless those of cutAll stand.
+func (s *streams) unlessCut(f func() error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cut {
+		return errDrained
+	}
+	return f()
+}
+
+// cutAll ends all streams, and those to come. It returns how many there were.
+func (s *streams) cutAll() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cut = true
+	past := time.Unix(1, 0)
+	for _, c := range s.open {
+		_ = c.conn.SetReadDeadline(past)
+		_ = c.ctx.Conn().SetWriteDeadline(past)
+	}
+	return len(s.open)
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
+	"sync"
 	"time"
 
 	"sluice/gateway"
@@ -65,7 +66,7 @@ func (r *resolver) run(ctx context.Context, ok bool) {
 		wait := every
 		if !ok {
 			wait = min(pause, every)
-			pause *= 2
+			pause = 2 * wait
 		}
 		select {
 		case <-ctx.Done():
@@ -89,11 +90,23 @@ func (r *resolver) named() bool {
 // refresh looks every name up once and puts the result in force. It reports whether
 // all of them resolved.
 func (r *resolver) refresh(ctx context.Context) bool {
+	// Side by side: a name that answers nothing must not hold up the others.
+	type answer struct {
+		addresses []netip.Addr
+		err       error
+	}
+	answers := make([]answer, len(r.locations))
+	var asking sync.WaitGroup
+	for i, at := range r.locations {
+		asking.Go(func() { answers[i].addresses, answers[i].err = r.lookup(ctx, at.Host) })
+	}
+	asking.Wait()
+
 	all := true
 	var list []upstream.Address
-	for _, at := range r.locations {
-		addresses, err := r.lookup(ctx, at.Host)
-		if err != nil {
+	for i, at := range r.locations {
+		addresses := answers[i].addresses
+		if err := answers[i].err; err != nil {
 			all = false
 			r.tell(at, err)
 			addresses = r.known[at]

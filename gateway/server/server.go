@@ -30,8 +30,8 @@ type Engine struct {
 	log       *zerolog.Logger
 	http      *fasthttp.Server
 	resolvers []*resolver
-	write     time.Duration
 	calls     sync.Pool
+	streams   streams
 	draining  chan struct{} // closed when what waits must stop waiting
 
 	// Lookup resolves a name, and Dial opens a connection to an address. New sets
@@ -46,7 +46,7 @@ var ErrCut = errors.New("drain timed out, exchanges in flight were cut")
 // New makes an engine. It opens nothing; an error is a TLS file that cannot be
 // used.
 func New(core *gateway.Gateway, cfg config.Server, log *zerolog.Logger) (*Engine, error) {
-	e := &Engine{core: core, cfg: cfg, log: log, write: cfg.Timeouts.Write, draining: make(chan struct{})}
+	e := &Engine{core: core, cfg: cfg, log: log, draining: make(chan struct{})}
 	e.Lookup = func(ctx context.Context, host string) ([]netip.Addr, error) {
 		return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	}
@@ -84,6 +84,8 @@ func (e *Engine) newServer() *fasthttp.Server {
 		Concurrency:        l.Connections,
 		TCPKeepalive:       true,
 		CloseOnShutdown:    true,
+		ConnState:          began,
+		LazyRequestTime:    true, // began is more exact
 
 		// Nothing is invented on behalf of backend or caller, nothing is parsed that
 		// is not needed, and no text of the library holds bytes of a request.
@@ -112,24 +114,9 @@ func (e *Engine) Listen() ([]net.Listener, error) {
 			}
 			return nil, fmt.Errorf("server.listen: %w", err)
 		}
-		list = append(list, &closedOnce{Listener: ln})
+		list = append(list, &listener{Listener: ln, log: e.log})
 	}
 	return list, nil
-}
-
-// closedOnce is a listener that can be closed twice: by us, so that it is closed
-// even if Serve has not come to it yet, and by fasthttp, whose Shutdown would
-// otherwise end at the error and not wait for connections.
-type closedOnce struct {
-	net.Listener
-	once sync.Once
-	err  error
-}
-
-// Close implements net.Listener.
-func (c *closedOnce) Close() error {
-	c.once.Do(func() { c.err = c.Listener.Close() })
-	return c.err
 }
 
 // removeStale takes away the socket file of a process that is gone: one that
@@ -162,10 +149,9 @@ func (e *Engine) Run(ctx context.Context, listeners []net.Listener) error {
 	}
 	select {
 	case err := <-failed:
-		if err != nil {
-			return fmt.Errorf("server: %w", err)
-		}
-		return nil
+		// A listener has ended by itself. Without it this is not the gateway that was
+		// asked for, so what is in flight ends and so does the process.
+		return errors.Join(fmt.Errorf("server: a listener failed: %w", err), e.drain(listeners))
 	case <-ctx.Done():
 		return e.drain(listeners)
 	}
@@ -196,9 +182,11 @@ func (e *Engine) drain(listeners []net.Listener) error {
 	for _, ln := range listeners {
 		_ = ln.Close()
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), e.cfg.Drain.Timeout)
-	defer cancel()
-	err := e.http.ShutdownWithContext(ctx)
+	err := e.shutdown(e.cfg.Drain.Timeout)
+	if n := e.streams.cutAll(); err != nil && n > 0 {
+		e.log.Info().Int("streams", n).Msg("streams without an end were cut")
+		err = e.shutdown(cutTime)
+	}
 	for _, r := range e.resolvers {
 		for _, endpoint := range r.upstream.Endpoints() {
 			endpoint.Attached.(*pool).host.CloseIdleConnections()
@@ -210,11 +198,21 @@ func (e *Engine) drain(listeners []net.Listener) error {
 	return nil
 }
 
+// cutTime is what streams that were cut get to end in.
+const cutTime = time.Second
+
+// shutdown waits for all connections to end, those that are idle at once.
+func (e *Engine) shutdown(d time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	defer cancel()
+	return e.http.ShutdownWithContext(ctx)
+}
+
 // serve handles one request.
 func (e *Engine) serve(ctx *fasthttp.RequestCtx) {
 	c := e.calls.Get().(*call)
 	c.open(ctx)
-	c.drive(e.core.Arrive(&c.Exchange, c.now))
+	c.run(func() gateway.Next { return e.core.Arrive(&c.Exchange, c.now) })
 }
 
 func (e *Engine) put(c *call) {
@@ -243,10 +241,24 @@ func (e *Engine) expected(ctx *fasthttp.RequestCtx) int {
 
 // unreadable answers for a request that could not be read.
 func (e *Engine) unreadable(ctx *fasthttp.RequestCtx, err error) {
+	code := codeOfRead(err)
+	if code == outcome.CallerGone || len(ctx.Request.Header.RawHeaders()) == 0 && nothingRead(err) {
+		// Nobody reads an answer, or nobody asked: a connection that was opened and
+		// never used is no exchange.
+		ctx.Response.Reset()
+		ctx.Response.SetStatusCode(outcome.RequestTimeout.Info().Status)
+		return
+	}
 	c := e.calls.Get().(*call)
 	c.open(ctx)
-	c.now = time.Now()
-	c.drive(e.core.Unreadable(&c.Exchange, codeOfRead(err), c.now))
+	c.run(func() gateway.Next { return e.core.Unreadable(&c.Exchange, code, c.now) })
+}
+
+// nothingRead reports whether err came while waiting for the first byte: later ones
+// are wrapped by the library.
+func nothingRead(err error) bool {
+	_, bare := err.(*net.OpError)
+	return bare || err == fasthttp.ErrTimeout
 }
 
 func codeOfRead(err error) outcome.Code {

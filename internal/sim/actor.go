@@ -37,6 +37,7 @@ func newActor(w *world) *actor {
 	a := &actor{world: w, started: w.now}
 	a.Request, a.Response = &fasthttp.Request{}, &fasthttp.Response{}
 	a.Caller, a.Owner = &a.caller, a
+	a.Began, a.Whole = w.now, true
 	a.caller.Set(w.load.address(w.rand), false)
 	a.bounded, a.timeout = w.load.request(w.rand, a.Request)
 	w.actors[a] = struct{}{}
@@ -64,6 +65,10 @@ func (a *actor) step(n gateway.Next) {
 	w.result.Nexts[n.String()]++
 	a.waits = n
 	a.turn++
+	if n != gateway.Answer && n != gateway.Relay && n != gateway.Done && w.rand.Float64() < w.load.buggy {
+		a.fail(n)
+		return
+	}
 	switch n {
 	case gateway.Queue:
 		a.park()
@@ -84,6 +89,20 @@ func (a *actor) step(n gateway.Next) {
 	default:
 		w.failf("the core named %v, which this version never does", n)
 	}
+}
+
+// fail is a fault of the gateway where it was about to do n. Nothing is known then of
+// what was sent, and the answer must not claim otherwise.
+func (a *actor) fail(n gateway.Next) {
+	w := a.world
+	if n == gateway.Send {
+		a.tries++
+		a.sent = 1
+	}
+	a.Facts.Cause = upstream.Lost
+	w.result.Failed++
+	a.granted = false
+	a.step(w.core.Failed(&a.Exchange, w.now))
 }
 
 // then happens after d, unless something else moved the exchange on meanwhile.
@@ -113,6 +132,9 @@ func (a *actor) Granted(*gateway.Exchange) {
 	}
 	a.granted = true
 	w.after(w.load.news(w.rand), func() {
+		if !a.granted || a.ended > 0 {
+			return // it failed meanwhile, and the permit is given back
+		}
 		a.granted = false
 		a.step(w.core.Admitted(&a.Exchange, w.now))
 	})
@@ -261,6 +283,9 @@ func (a *actor) done() {
 	}
 	a.claim()
 	w.result.Codes[a.Code().String()]++
+	if a.tries > 0 {
+		w.result.FirstTry++
+	}
 	delete(w.actors, a)
 }
 

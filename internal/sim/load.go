@@ -20,6 +20,7 @@ type load struct {
 	slow      time.Duration // typical time of a backend
 	faulty    float64       // share of attempts that fail
 	nervous   float64       // share of exchanges that are interrupted
+	buggy     float64       // share of steps at which the gateway itself fails
 	churn     time.Duration // between changes of configuration or endpoints
 	sendDelay time.Duration // for writing an answer
 }
@@ -31,6 +32,7 @@ func newLoad(r *rand.Rand) load {
 		slow:      ms(1, 80),
 		faulty:    r.Float64() * 0.7,
 		nervous:   r.Float64() * 0.4,
+		buggy:     max(0, r.Float64()-0.5) * 0.02,
 		churn:     ms(50, 5000),
 		sendDelay: ms(1, 20),
 	}
@@ -82,7 +84,13 @@ func (l *load) request(r *rand.Rand, req *fasthttp.Request) (bounded bool, limit
 	req.Header.SetMethod(methods[r.IntN(len(methods))])
 	req.Header.SetHost("pay.test")
 	bounded = true
-	switch r.IntN(20) {
+	switch r.IntN(22) {
+	case 20:
+		req.SetRequestURI("/a/x")
+		req.Header.SetMethod("BREW")
+	case 21:
+		req.SetRequestURI("/a/x")
+		req.Header.SetProtocol("HTTP/1.2")
 	case 0:
 		req.SetRequestURI("/nowhere")
 	case 1:

@@ -26,20 +26,23 @@ type Result struct {
 	Interrupt int            // interrupts delivered
 	Late      int            // interrupts and ends of waiting that lost against a grant
 	Swaps     int
+	Failed    int // faults of the gateway itself
+	FirstTry  int // exchanges that were sent at least once
 }
 
 // world is the virtual world of one run.
 type world struct {
-	seed   uint64
-	rand   *rand.Rand
-	core   *gateway.Gateway
-	now    time.Time
-	events events
-	order  uint64
-	actors map[*actor]struct{} // exchanges under way
-	load   load
-	result Result
-	fault  error // the first invariant that did not hold
+	seed    uint64
+	rand    *rand.Rand
+	core    *gateway.Gateway
+	metrics *telemetry.Metrics
+	now     time.Time
+	events  events
+	order   uint64
+	actors  map[*actor]struct{} // exchanges under way
+	load    load
+	result  Result
+	fault   error // the first invariant that did not hold
 }
 
 // epoch is when every run begins.
@@ -55,7 +58,8 @@ func Run(seed uint64, exchanges int) (Result, error) {
 	}
 	w.load = newLoad(w.rand)
 	log := telemetry.NewLog(telemetry.Config{Level: "off", Format: telemetry.FormatJSON}, io.Discard)
-	core, err := gateway.New(w.config(), log, telemetry.NewMetrics(), w.rand.Uint64)
+	w.metrics = telemetry.NewMetrics()
+	core, err := gateway.New(w.config(), log, w.metrics, w.rand.Uint64)
 	if err != nil {
 		return w.result, err
 	}
@@ -73,6 +77,9 @@ func Run(seed uint64, exchanges int) (Result, error) {
 	}
 	if w.fault == nil && len(w.actors) > 0 {
 		w.failf("%d exchanges never ended", len(w.actors))
+	}
+	if w.fault == nil {
+		w.count()
 	}
 	return w.result, w.fault
 }
