@@ -54,6 +54,7 @@ type Exchange struct {
 	trying   bool // an attempt is in flight on Endpoint
 	maySent  bool // some attempt may have handed a byte of the request to the kernel
 	closing  bool // the caller's connection cannot be used again
+	unread   bool // not even its head could be read
 
 	code      outcome.Code
 	class     outcome.Class

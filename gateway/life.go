@@ -261,6 +261,7 @@ func (g *Gateway) Interrupted(x *Exchange, what Interrupt, _ time.Time) Next {
 func (g *Gateway) Unreadable(x *Exchange, why outcome.Code, now time.Time) Next {
 	if x.next != Receive {
 		g.enter(x, now)
+		x.unread = len(x.Request.Header.RawHeaders()) == 0
 	}
 	x.closing = true
 	return g.answer(x, why)

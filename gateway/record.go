@@ -41,7 +41,11 @@ func (g *Gateway) record(x *Exchange, now time.Time) {
 		Connect:   x.Connect,
 		Total:     total,
 	}
-	e.Path, _ = edge.Target(x.Request.Header.RequestURI())
+	if x.unread {
+		e.Method, e.Host = nil, nil // the library's defaults, not the caller's words
+	} else {
+		e.Path, _ = edge.Target(x.Request.Header.RequestURI())
+	}
 	if x.route != nil {
 		e.Route, e.Upstream = x.route.name, x.Upstream.Name
 	}
@@ -55,7 +59,7 @@ func (g *Gateway) record(x *Exchange, now time.Time) {
 	if x.attempts > 0 {
 		e.Endpoint = x.Endpoint.Address
 		if x.Facts.Cause != upstream.Complete {
-			e.Detail = x.Facts.Cause.String()
+			e.Detail, e.Why = x.Facts.Cause.String(), x.Facts.Why
 		}
 		if !x.headed.IsZero() {
 			e.Head = x.headed.Sub(x.begun)

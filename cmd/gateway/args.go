@@ -45,6 +45,9 @@ func parse(command string, args []string) (arguments, error) {
 			return a, fmt.Errorf("--%s: this command takes no flags", name)
 		}
 		name, value, given := strings.Cut(name, "=")
+		if err := a.known(command, name); err != nil {
+			return a, err
+		}
 		if !given {
 			if len(args) == 0 || strings.HasPrefix(args[0], "--") {
 				return a, fmt.Errorf("--%s needs a value", name)
@@ -61,6 +64,18 @@ func parse(command string, args []string) (arguments, error) {
 	return a, nil
 }
 
+// known reports whether a command takes a flag. Which settings there are, package
+// config knows.
+func (a *arguments) known(command, name string) error {
+	switch {
+	case command == "demo" && (name == "config" || name == "upstream"):
+		return fmt.Errorf("--%s: the demo has a backend and a configuration of its own", name)
+	case name == "config", name == "listen", name == "upstream", name == "state_dir", strings.Contains(name, "."):
+		return nil
+	}
+	return fmt.Errorf("there is no flag --%s; settings are named by their path, as --server.listen", name)
+}
+
 func (a *arguments) set(name, value string) error {
 	shortcuts := map[string]*string{"config": &a.config, "listen": &a.listen, "upstream": &a.upstream}
 	if p := shortcuts[name]; p != nil {
@@ -69,9 +84,6 @@ func (a *arguments) set(name, value string) error {
 		}
 		*p = value
 		return nil
-	}
-	if !strings.Contains(name, ".") && name != "state_dir" {
-		return fmt.Errorf("there is no flag --%s; settings are named by their path, as --server.listen", name)
 	}
 	if _, twice := a.settings[name]; twice {
 		return fmt.Errorf("--%s is given twice", name)

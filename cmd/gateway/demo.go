@@ -18,8 +18,9 @@ var demoCommand = command{
 	summary: "run a simulated payment backend and the gateway before it, to try",
 	usage: `gateway demo [--listen 127.0.0.1:8080] [--PATH VALUE]
 
-Everything is on loopback and in this one process; it takes another port where the
-usual one is in use, leaves nothing behind, and ends with Ctrl-C.
+Everything is in this one process, and on loopback unless you say otherwise; it takes
+a free port where the usual one is in use, leaves nothing behind, and ends with
+Ctrl-C.
 `,
 	do: demo,
 }
@@ -73,6 +74,7 @@ func demoProcess(args arguments, w world, backend, state string) (*process, erro
 	for setting, value := range map[string]string{
 		"state_dir":    state,
 		"log.format":   "console",
+		"log.sample":   "0.01", // a load of thousands a second is meant to be run
 		"admin.listen": freeOr("127.0.0.1:9901"),
 	} {
 		if args.settings[setting] == "" {
@@ -113,10 +115,11 @@ Try, in another terminal:
   curl -i '%[1]s/slow?ms=5000'          # longer than the route's 2.5 s: a 504 that says the outcome is unknown
   curl -i %[1]s/status/503              # the backend's own errors pass unchanged
   wrk -t1 -c32 -d5s %[1]s/v1/charges
-  hey -n 2000 -c 32 -m POST -T application/json -d '{"amount":1250,"currency":"eur"}' %[1]s/v1/charges
+  hey -n 2048 -c 32 -m POST -T application/json -d '{"amount":1250,"currency":"eur"}' %[1]s/v1/charges
   curl -s %[3]s/state
 
-Ctrl-C ends it.
+Ctrl-C ends it. One request of a hundred is logged here (--log.sample 1 for all), and
+every error that the gateway answers itself.
 
 `, url, backend, admin)
 }

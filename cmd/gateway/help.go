@@ -19,7 +19,7 @@ var helpCommand = command{
 		}
 		c, ok := commandNamed(args.rest[0])
 		if !ok {
-			return fmt.Errorf("there is no command %q", args.rest[0])
+			return unknown(args.rest[0])
 		}
 		_, err := fmt.Fprint(w.out, c.usage)
 		return err

@@ -67,7 +67,7 @@ func run(ctx context.Context, args []string, w world) int {
 	}
 	cmd, ok := commandNamed(name)
 	if !ok {
-		_, _ = fmt.Fprintf(w.errors, "gateway: there is no command %q; `gateway help` lists them\n", name)
+		_, _ = fmt.Fprintf(w.errors, "gateway: %v\n", unknown(name))
 		return exitUsage
 	}
 	parsed, err := parse(cmd.name, args[1:])
@@ -80,6 +80,10 @@ func run(ctx context.Context, args []string, w world) int {
 		return exitUsage
 	}
 	if err := cmd.do(ctx, parsed, w); err != nil {
+		if errors.As(err, new(unknown)) {
+			_, _ = fmt.Fprintf(w.errors, "gateway %s: %v\n", cmd.name, err)
+			return exitUsage
+		}
 		if !errors.Is(err, errSaid) {
 			_, _ = fmt.Fprintf(w.errors, "gateway %s: %v\n", cmd.name, err)
 		}
@@ -90,6 +94,41 @@ func run(ctx context.Context, args []string, w world) int {
 
 // errSaid ends a command that has already said what is wrong.
 var errSaid = errors.New("said")
+
+// unknown is the name of a command that there is not.
+type unknown string
+
+// Error says so, and which one may have been meant.
+func (u unknown) Error() string {
+	hint := ""
+	for _, c := range commands {
+		if oneSlip(string(u), c.name) {
+			hint = fmt.Sprintf(", did you mean %q?", c.name)
+		}
+	}
+	return fmt.Sprintf("there is no command %q%s; `gateway help` lists them", string(u), hint)
+}
+
+// oneSlip reports whether a and b differ by one character more, less, other or
+// swapped with its neighbour.
+func oneSlip(a, b string) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	i := 0
+	for i < len(a) && a[i] == b[i] {
+		i++
+	}
+	switch {
+	case len(b)-len(a) > 1:
+		return false
+	case len(b) > len(a):
+		return a[i:] == b[i+1:]
+	case i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]:
+		return true
+	}
+	return i < len(a) && a[i+1:] == b[i+1:]
+}
 
 func commandNamed(name string) (command, bool) {
 	for _, c := range commands {

@@ -65,6 +65,10 @@ func newProcess(cfg config.Config, w world) (*process, error) {
 	p := &process{cfg: cfg, log: telemetry.NewLog(cfg.Log, w.out), world: w}
 	metrics := telemetry.NewMetrics()
 	metrics.WatchLog(p.log)
+	metrics.Build(version)
+	if err := checkFiles(cfg); err != nil {
+		return nil, err
+	}
 	var err error
 	if p.core, err = gateway.New(cfg, p.log, metrics, rand.Uint64); err != nil {
 		return nil, err
@@ -72,6 +76,7 @@ func newProcess(cfg config.Config, w world) (*process, error) {
 	if p.engine, err = server.New(p.core, cfg.Server, p.log.Logger()); err != nil {
 		return nil, err
 	}
+	metrics.Counter("sluice_callers_refused_total", p.engine.Refused)
 	p.admin, err = admin.New(cfg.Admin, admin.Sources{
 		Ready:    p.ready,
 		State:    func() any { return p.core.State() },
@@ -97,7 +102,7 @@ func newProcess(cfg config.Config, w world) (*process, error) {
 
 // run serves until ctx ends and everything has stopped.
 func (p *process) run(ctx context.Context) error {
-	p.log.Logger().Info().Str("version", version).Str("serves", p.serves()).Msg("started")
+	p.log.Logger().Info().Str("version", version).Str("serves", strings.TrimPrefix(p.serves(), "serving ")).Msg("started")
 	var background sync.WaitGroup
 	logging, stopLogging := context.WithCancel(context.Background())
 	background.Go(func() {
@@ -166,8 +171,11 @@ func (p *process) ready() admin.Readiness {
 		r.Reasons = append(r.Reasons, "draining")
 	}
 	for _, u := range s.Upstreams {
-		state := admin.UpstreamReady{Name: u.Name, Ready: u.Ready}
-		if !u.Ready {
+		state := admin.UpstreamReady{Name: u.Name, Ready: u.Ready && !s.Draining}
+		switch {
+		case s.Draining:
+			state.Reason = "draining"
+		case !u.Ready:
 			state.Reason = "no address"
 		}
 		r.Upstreams = append(r.Upstreams, state)
@@ -178,14 +186,35 @@ func (p *process) ready() admin.Readiness {
 	return r
 }
 
+// checkFiles reads every file that the configuration names, and reports all that
+// cannot be used, one line each.
+func checkFiles(cfg config.Config) error {
+	var faults []error
+	for i := range cfg.Upstreams {
+		u := &cfg.Upstreams[i]
+		for _, err := range server.CheckTLS(u.TLS) {
+			faults = append(faults, fmt.Errorf("upstreams[%s].%w", u.Name, err))
+		}
+	}
+	if err := cfg.Admin.CheckToken(); err != nil {
+		faults = append(faults, fmt.Errorf("admin.%w", err))
+	}
+	return errors.Join(faults...)
+}
+
 // checkStateDir makes the directory and proves that it can be written.
 func checkStateDir(dir string) error {
+	shown := dir
+	if absolute, err := filepath.Abs(dir); err == nil {
+		shown = absolute
+	}
+	setting := "state_dir: cannot write " + shown
 	if err := os.MkdirAll(dir, 0o750); err != nil {
-		return oneLine("state_dir", err)
+		return oneLine(setting, err)
 	}
 	probe, err := os.CreateTemp(dir, ".probe-*")
 	if err != nil {
-		return oneLine("state_dir", err)
+		return oneLine(setting, err)
 	}
 	_ = probe.Close()
 	return os.Remove(probe.Name())
@@ -201,7 +230,7 @@ func oneLine(setting string, err error) error {
 	case errors.As(err, &op) && op.Addr != nil:
 		return fmt.Errorf("%s: cannot listen on %s: %w", setting, op.Addr, op.Err)
 	case errors.As(err, &path):
-		return fmt.Errorf("%s: cannot write %s: %w; choose a directory that this user may write", setting, filepath.Clean(path.Path), path.Err)
+		return fmt.Errorf("%s: %w; choose a directory that this user may write", setting, path.Err)
 	}
 	return fmt.Errorf("%s: %w", setting, err)
 }

@@ -45,6 +45,12 @@ func (c Config) Validate() error {
 	return nil
 }
 
+// CheckToken reads the token file, if one is named, and says what is wrong with it.
+func (c Config) CheckToken() error {
+	_, err := readToken(c.TokenFile)
+	return err
+}
+
 // reach is who can connect to an address.
 type reach uint8
 

@@ -29,7 +29,7 @@ func readToken(name string) (string, error) {
 	token := strings.TrimSpace(string(content))
 	switch {
 	case token == "":
-		return "", fmt.Errorf("token_file: %s is empty", name)
+		return "", fmt.Errorf("token_file: %s holds no token", name)
 	case len(content) > tokenMaxSize:
 		return "", fmt.Errorf("token_file: %s is larger than %d bytes", name, tokenMaxSize)
 	case strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }):

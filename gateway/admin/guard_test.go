@@ -56,8 +56,8 @@ func TestToken_AllButHealthNeedsIt(t *testing.T) {
 
 func TestToken_FileMustHoldOne(t *testing.T) {
 	for content, fault := range map[string]string{
-		"":                         "is empty",
-		" \n\t":                    "is empty",
+		"":                         "holds no token",
+		" \n\t":                    "holds no token",
 		"two words":                "without spaces",
 		"two\nlines":               "without spaces",
 		"nul\x00":                  "printable",

@@ -51,7 +51,7 @@ var codes = [Codes]CodeInfo{
 	RequestTimeout:     {"request_timeout", 408, OutcomeNotSent, "The request was not received in time."},
 	BodyTooLarge:       {"body_too_large", 413, OutcomeNotSent, "The request body is larger than this path accepts."},
 	HeadTooLarge:       {"head_too_large", 431, OutcomeNotSent, "The request's header section is too large."},
-	Shed:               {"overloaded", 429, OutcomeNotSent, "The service is at its limit. Try again later."},
+	Shed:               {"shed", 429, OutcomeNotSent, "The service is at its limit. Try again later."},
 	GatewayBusy:        {"gateway_busy", 503, OutcomeNotSent, "The gateway is at its limit. Try again later."},
 	Draining:           {"draining", 503, OutcomeNotSent, "The gateway is shutting down. Try again on a new connection."},
 	NoEndpoint:         {"no_endpoint", 503, OutcomeNotSent, "The service has no known address at the moment."},

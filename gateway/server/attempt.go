@@ -21,11 +21,13 @@ const interimAtMost = 16
 func (c *call) send() gateway.Next {
 	x := &c.Exchange
 	c.pool = x.Endpoint.Attached.(*pool)
-	cn, cause := c.pool.take(x.SendBy.Sub(c.now))
+	cn, cause, why := c.pool.take(x.SendBy.Sub(c.now))
 	if cn == nil {
+		x.Facts.Why = why
 		return c.lost(cause)
 	}
 	c.conn = cn
+	c.in.trying.Store(cn)
 	x.Facts.Reused = cn.used
 	if !cn.used {
 		cn.used, x.Connect = true, cn.opened
@@ -153,6 +155,7 @@ func (c *call) letGo(complete bool) {
 	if c.conn == nil {
 		return
 	}
+	c.in.trying.Store(nil)
 	reusable := complete && !c.last && c.reader != nil && c.reader.Buffered() == 0
 	if c.reader != nil {
 		c.pool.host.ReleaseReader(c.reader)

@@ -19,6 +19,7 @@ type call struct {
 	engine *Engine
 	core   *gateway.Gateway
 	ctx    *fasthttp.RequestCtx
+	in     *inbound
 	now    time.Time
 
 	// The attempt in flight.
@@ -27,6 +28,7 @@ type call struct {
 	reader *bufio.Reader
 	last   bool // the upstream closes the connection after this response
 	err    error
+	relay  relay
 
 	granted  chan struct{} // holds one grant
 	timer    *time.Timer
@@ -53,7 +55,7 @@ func (c *call) open(ctx *fasthttp.RequestCtx) {
 		in = &inbound{began: c.now}
 		in.caller.Set(netip.Addr{}, ctx.IsTLS())
 	}
-	c.Began, c.Caller = in.began, &in.caller
+	c.in, c.Began, c.Caller = in, in.began, &in.caller
 	if c.Began.IsZero() {
 		c.Began = c.now
 	}
@@ -75,7 +77,7 @@ func (c *call) drive(n gateway.Next) {
 		case gateway.Collect:
 			n = c.collect()
 		case gateway.Relay:
-			c.relay()
+			c.pass()
 			return
 		case gateway.Queue:
 			n = c.park()

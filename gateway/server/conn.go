@@ -15,7 +15,7 @@ type conn struct {
 	sent   int64         // bytes accepted by Write since the attempt began
 	used   bool          // it has carried an attempt
 	opened time.Duration // time that dialling and handshake took
-	lease  any           // what the pool knows it by
+	handle any           // what the pool knows it by
 
 	raw   syscall.RawConn // of the socket; nil when there is none to look at
 	look  func(fd uintptr)

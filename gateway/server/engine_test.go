@@ -96,7 +96,7 @@ func TestQueue_TimeRunsOut(t *testing.T) {
 	g := Start(t, cfg)
 	first := later(t, g, "GET", "/first")
 	u.Wait(t, 1)
-	if a := ask(t, g, "GET", "/second", ""); a.status != 503 || !strings.Contains(a.body, `"overloaded"`) {
+	if a := ask(t, g, "GET", "/second", ""); a.status != 503 || !strings.Contains(a.body, `"shed"`) {
 		t.Errorf("second: %+v", a)
 	}
 	close(open)

@@ -3,8 +3,11 @@ package server
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
+	"io"
 	"net"
+	"syscall"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -20,11 +23,11 @@ const headBytes = 16 << 10
 // upstream may have.
 type pool struct {
 	host *fasthttp.HostClient
-	leases
+	conns
 }
 
-// leases hands out the connections that fasthttp.HostClient keeps.
-type leases interface {
+// conns hands out the connections that fasthttp.HostClient keeps.
+type conns interface {
 	// acquire gives an idle connection or opens one within timeout.
 	acquire(timeout time.Duration) (*conn, error)
 	// release keeps c for the next attempt.
@@ -33,30 +36,30 @@ type leases interface {
 	drop(c *conn)
 }
 
-// hostLeases names the type of HostClient's connections, which fasthttp does not
+// hostConns names the type of HostClient's connections, which fasthttp does not
 // export, by inference.
-type hostLeases[L interface{ Conn() net.Conn }] struct {
+type hostConns[L interface{ Conn() net.Conn }] struct {
 	get  func(time.Duration, bool) (L, error)
 	put  func(L)
 	shut func(L)
 }
 
-func leasesOf[L interface{ Conn() net.Conn }](get func(time.Duration, bool) (L, error), put, shut func(L)) leases {
-	return &hostLeases[L]{get, put, shut}
+func connsOf[L interface{ Conn() net.Conn }](get func(time.Duration, bool) (L, error), put, shut func(L)) conns {
+	return &hostConns[L]{get, put, shut}
 }
 
-func (h *hostLeases[L]) acquire(timeout time.Duration) (*conn, error) {
+func (h *hostConns[L]) acquire(timeout time.Duration) (*conn, error) {
 	l, err := h.get(timeout, false)
 	if err != nil {
 		return nil, err
 	}
 	c := l.Conn().(*conn)
-	c.lease = l
+	c.handle = l
 	return c, nil
 }
 
-func (h *hostLeases[L]) release(c *conn) { h.put(c.lease.(L)) }
-func (h *hostLeases[L]) drop(c *conn)    { h.shut(c.lease.(L)) }
+func (h *hostConns[L]) release(c *conn) { h.put(c.handle.(L)) }
+func (h *hostConns[L]) drop(c *conn)    { h.shut(c.handle.(L)) }
 
 // newPool makes the pool of an endpoint, whose connections d opens.
 func newPool(address string, limits upstream.Connections, d *dialer) *pool {
@@ -73,21 +76,22 @@ func newPool(address string, limits upstream.Connections, d *dialer) *pool {
 		MaxIdemponentCallAttempts: 1,
 		RetryIfErr:                func(*fasthttp.Request, int, error) (bool, bool) { return false, false },
 	}
-	return &pool{host: host, leases: leasesOf(host.AcquireConn, host.ReleaseConn, host.CloseConn)}
+	return &pool{host: host, conns: connsOf(host.AcquireConn, host.ReleaseConn, host.CloseConn)}
 }
 
 // take gives a connection that can carry an attempt: one that was used before only
 // if its peer has neither closed it nor spoken since. Nothing was sent when it
 // fails.
-func (p *pool) take(timeout time.Duration) (*conn, upstream.Cause) {
+func (p *pool) take(timeout time.Duration) (c *conn, cause upstream.Cause, why string) {
 	for {
 		c, err := p.acquire(timeout)
 		if err != nil {
-			return nil, causeOfDial(err)
+			cause, why = causeOfDial(err)
+			return nil, cause, why
 		}
 		if !c.used || !c.stale() {
 			c.sent = 0
-			return c, upstream.Complete
+			return c, upstream.Complete, ""
 		}
 		p.drop(c)
 	}
@@ -132,13 +136,40 @@ type dialError struct {
 func (e *dialError) Error() string { return e.cause.String() + ": " + e.err.Error() }
 func (e *dialError) Unwrap() error { return e.err }
 
-func causeOfDial(err error) upstream.Cause {
-	var d *dialError
-	switch {
-	case errors.As(err, &d):
-		return d.cause
-	case errors.Is(err, fasthttp.ErrNoFreeConns):
-		return upstream.NoConnection
+// causeOfDial says what kept a connection from being opened: the cause, and in a word
+// of a closed list why.
+func causeOfDial(err error) (cause upstream.Cause, why string) {
+	if errors.Is(err, fasthttp.ErrNoFreeConns) {
+		return upstream.NoConnection, ""
 	}
-	return upstream.DialFailed
+	cause = upstream.DialFailed
+	var d *dialError
+	if errors.As(err, &d) {
+		cause = d.cause
+	}
+	var timeout net.Error
+	var authority x509.UnknownAuthorityError
+	var name x509.HostnameError
+	var invalid x509.CertificateInvalidError
+	switch {
+	case errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, context.DeadlineExceeded):
+		why = "timeout"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		why = "refused"
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+		why = "unreachable"
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, io.EOF):
+		why = "closed"
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		why = "no file descriptors here"
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		why = "no ports here"
+	case errors.As(err, &authority):
+		why = "unknown authority"
+	case errors.As(err, &name):
+		why = "certificate for another name"
+	case errors.As(err, &invalid):
+		why = "invalid certificate"
+	}
+	return cause, why
 }

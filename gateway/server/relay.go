@@ -23,8 +23,9 @@ type relay struct {
 }
 
 // relay makes the body of the response one that is passed on as it comes.
-func (c *call) relay() {
-	r := &relay{call: c}
+func (c *call) pass() {
+	r := &c.relay
+	r.call, r.whole = c, false
 	length := c.Response.Header.ContentLength()
 	r.decoder.StreamBody = true
 	r.decoder.Header.SetContentLength(length)
@@ -96,6 +97,7 @@ func (r *relay) Close() error {
 	}
 	c.letGo(r.whole)
 	_ = r.decoder.CloseBodyStream()
+	r.decoder.Reset()
 	c.core.Relayed(&c.Exchange, time.Now())
 	c.engine.put(c)
 	return nil

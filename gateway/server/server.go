@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"net/netip"
 	"os"
@@ -31,6 +32,7 @@ type Engine struct {
 	http      *fasthttp.Server
 	resolvers []*resolver
 	calls     sync.Pool
+	callers   callers
 	streams   streams
 	draining  chan struct{} // closed when what waits must stop waiting
 
@@ -51,6 +53,7 @@ func New(core *gateway.Gateway, cfg config.Server, log *zerolog.Logger) (*Engine
 		return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	}
 	e.Dial = (&net.Dialer{}).DialContext
+	e.callers = callers{most: cfg.Limits.Connections, open: map[*inbound]struct{}{}}
 	e.calls.New = func() any { return newCall(e) }
 	for _, u := range core.Upstreams() {
 		r, err := newResolver(e, u)
@@ -81,7 +84,7 @@ func (e *Engine) newServer() *fasthttp.Server {
 		ReadBufferSize:     int(l.HeaderBytes),
 		WriteBufferSize:    headBytes,
 		MaxRequestBodySize: int(e.core.BodyAtMost()),
-		Concurrency:        l.Connections,
+		Concurrency:        math.MaxInt32, // the listener bounds connections, with an answer of ours
 		TCPKeepalive:       true,
 		CloseOnShutdown:    true,
 		ConnState:          began,
@@ -97,6 +100,9 @@ func (e *Engine) newServer() *fasthttp.Server {
 		Logger:                       quiet{e.log},
 	}
 }
+
+// Refused is how many connections of callers found no room.
+func (e *Engine) Refused() uint64 { return e.callers.refused.Load() }
 
 // Listen opens the listeners that the configuration names.
 func (e *Engine) Listen() ([]net.Listener, error) {
@@ -114,7 +120,7 @@ func (e *Engine) Listen() ([]net.Listener, error) {
 			}
 			return nil, fmt.Errorf("server.listen: %w", err)
 		}
-		list = append(list, &listener{Listener: ln, log: e.log})
+		list = append(list, &listener{Listener: ln, log: e.log, all: &e.callers})
 	}
 	return list, nil
 }
@@ -182,23 +188,35 @@ func (e *Engine) drain(listeners []net.Listener) error {
 	for _, ln := range listeners {
 		_ = ln.Close()
 	}
+	e.log.Info().Int64("in_flight", e.core.InFlight()).Dur("timeout", e.cfg.Drain.Timeout).Msg("draining")
 	err := e.shutdown(e.cfg.Drain.Timeout)
-	if n := e.streams.cutAll(); err != nil && n > 0 {
-		e.log.Info().Int("streams", n).Msg("streams without an end were cut")
-		err = e.shutdown(cutTime)
+	if err != nil {
+		err = e.cut()
 	}
 	for _, r := range e.resolvers {
 		for _, endpoint := range r.upstream.Endpoints() {
 			endpoint.Attached.(*pool).host.CloseIdleConnections()
 		}
 	}
-	if err != nil {
-		return fmt.Errorf("%w: %d", ErrCut, e.core.InFlight())
+	return err
+}
+
+// cut ends what a drain has not let end. Every exchange still ends as one, with its
+// event in the log and what is known of its outcome. Streams without an end are
+// meant to be cut some time, so they are no error.
+func (e *Engine) cut() error {
+	attempts := e.callers.cutAttempts()
+	streams := e.streams.cutAll()
+	attempts -= streams // a stream is an attempt too
+	e.log.Warn().Int("attempts", attempts).Int("streams", streams).Msg("drain timed out, cutting what is in flight")
+	err := e.shutdown(cutTime)
+	if err != nil || attempts > 0 {
+		return fmt.Errorf("%w: %d", ErrCut, max(attempts, int(e.core.InFlight())))
 	}
 	return nil
 }
 
-// cutTime is what streams that were cut get to end in.
+// cutTime is what exchanges that were cut get to end in.
 const cutTime = time.Second
 
 // shutdown waits for all connections to end, those that are idle at once.

@@ -3,6 +3,7 @@ package server
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"os"
 
@@ -12,29 +13,41 @@ import (
 // sessionsKept is how many TLS sessions towards an upstream can be resumed.
 const sessionsKept = 256
 
-// clientTLS reads the files that cfg names.
+// CheckTLS reads the files that cfg names and returns every fault, each of which
+// begins with the setting.
+func CheckTLS(cfg upstream.TLS) []error {
+	_, faults := readTLS(cfg)
+	return faults
+}
+
+// clientTLS is the configuration of connections to an upstream.
 func clientTLS(cfg upstream.TLS) (*tls.Config, error) {
-	c := &tls.Config{
+	c, faults := readTLS(cfg)
+	return c, errors.Join(faults...)
+}
+
+func readTLS(cfg upstream.TLS) (c *tls.Config, faults []error) {
+	c = &tls.Config{
 		MinVersion:         tls.VersionTLS12,
 		NextProtos:         []string{"http/1.1"},
 		ClientSessionCache: tls.NewLRUClientSessionCache(sessionsKept),
 	}
 	if cfg.CA != "" {
 		pem, err := os.ReadFile(cfg.CA)
-		if err != nil {
-			return nil, fmt.Errorf("tls.ca: %w", err)
-		}
 		c.RootCAs = x509.NewCertPool()
-		if !c.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("tls.ca: %s holds no certificate in PEM form", cfg.CA)
+		switch {
+		case err != nil:
+			faults = append(faults, fmt.Errorf("tls.ca: %w", err))
+		case !c.RootCAs.AppendCertsFromPEM(pem):
+			faults = append(faults, fmt.Errorf("tls.ca: %s holds no certificate in PEM form", cfg.CA))
 		}
 	}
 	if cfg.Cert != "" {
 		pair, err := tls.LoadX509KeyPair(cfg.Cert, cfg.Key)
 		if err != nil {
-			return nil, fmt.Errorf("tls.cert, tls.key: %w", err)
+			faults = append(faults, fmt.Errorf("tls.cert, tls.key: %w", err))
 		}
 		c.Certificates = []tls.Certificate{pair}
 	}
-	return c, nil
+	return c, faults
 }

@@ -40,7 +40,8 @@ type Exchange struct {
 	Status  int    // sent to the caller; 0 where nothing was
 	Code    string // why it ended, by its name in package outcome
 	Outcome string // what the caller may conclude; "" where nothing is claimed
-	Detail  string // more about why, a word of a closed list; "" for nothing
+	Detail  string // what ended the attempt, a word of a closed list; "" for nothing
+	Why     string // more about it, likewise
 
 	Attempts int
 	Reused   bool // the last attempt went out on a pooled connection
@@ -50,7 +51,7 @@ type Exchange struct {
 
 	Queue   time.Duration // waiting for a permit
 	Connect time.Duration // dialling and TLS, of the last attempt
-	Head    time.Duration // from the start of the first attempt to the head of a response
+	Head    time.Duration // from the start of the last attempt to the head of its response
 	Total   time.Duration // from the first byte of the request to the end
 }
 
@@ -108,10 +109,10 @@ func (e *Exchange) appendJSON(dst []byte) []byte {
 	dst = appendTime(append(dst, `","time":"`...), e.At)
 	dst = appendText(append(dst, `","request_id":"`...), e.RequestID, idBytes)
 	dst = appendText(append(dst, `","caller":"`...), e.Caller, callerBytes)
-	dst = appendText(append(dst, `","method":"`...), e.Method, methodBytes)
-	dst = appendText(append(dst, `","host":"`...), e.Host, hostBytes)
-	dst = appendText(append(dst, `","path":"`...), withoutQuery(e.Path), pathBytes)
 	dst = append(dst, '"')
+	dst = appendBytes(dst, `,"method":"`, e.Method, methodBytes)
+	dst = appendBytes(dst, `,"host":"`, e.Host, hostBytes)
+	dst = appendBytes(dst, `,"path":"`, withoutQuery(e.Path), pathBytes)
 	dst = appendWord(dst, `,"route":"`, e.Route)
 	dst = appendWord(dst, `,"upstream":"`, e.Upstream)
 	dst = appendWord(dst, `,"endpoint":"`, e.Endpoint)
@@ -119,6 +120,7 @@ func (e *Exchange) appendJSON(dst []byte) []byte {
 	dst = appendWord(dst, `,"code":"`, e.Code)
 	dst = appendWord(dst, `,"outcome":"`, e.Outcome)
 	dst = appendWord(dst, `,"detail":"`, e.Detail)
+	dst = appendWord(dst, `,"why":"`, e.Why)
 	dst = appendInt(dst, `,"attempts":`, int64(e.Attempts))
 	if e.Attempts > 0 {
 		dst = strconv.AppendBool(append(dst, `,"reused":`...), e.Reused)
@@ -137,6 +139,13 @@ func appendWord(dst []byte, key, value string) []byte {
 		return dst
 	}
 	return append(appendText(append(dst, key...), value, wordBytes), '"')
+}
+
+func appendBytes(dst []byte, key string, value []byte, most int) []byte {
+	if len(value) == 0 {
+		return dst
+	}
+	return append(appendText(append(dst, key...), value, most), '"')
 }
 
 func appendInt(dst []byte, key string, n int64) []byte {

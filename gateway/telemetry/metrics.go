@@ -25,7 +25,6 @@ type Metrics struct {
 	histograms map[string]*histogram // by family and labels
 	gauges     map[string]*gauge
 	counters   map[string]*counter
-	help       map[string]string
 }
 
 // gauge is a function to ask when metrics are read; it can be exchanged.
@@ -39,7 +38,7 @@ type counter struct {
 	f     func() uint64
 }
 
-// NewMetrics makes an empty set with the build's own metrics.
+// NewMetrics makes an empty set.
 func NewMetrics() *Metrics {
 	// The library's one process-wide switch: TYPE lines in what it writes.
 	metrics.ExposeMetadata(true)
@@ -50,24 +49,23 @@ func NewMetrics() *Metrics {
 		histograms: map[string]*histogram{},
 		gauges:     map[string]*gauge{},
 		counters:   map[string]*counter{},
-		help:       maps.Clone(families),
 	}
-	m.Gauge(buildName(), func() float64 { return 1 })
 	return m
 }
 
-// buildName is the name of a gauge that is always 1 and tells the build by its labels.
-func buildName() string {
-	version, revision, goVersion := "unknown", "unknown", "unknown"
+// Build shows which build this is: a gauge that is always 1 and tells it by its
+// labels.
+func (m *Metrics) Build(version string) {
+	revision, goVersion := "unknown", "unknown"
 	if info, ok := debug.ReadBuildInfo(); ok {
-		version, goVersion = info.Main.Version, info.GoVersion
+		goVersion = info.GoVersion
 		for _, s := range info.Settings {
 			if s.Key == "vcs.revision" {
 				revision = s.Value
 			}
 		}
 	}
-	return Name("sluice_build_info", "version", version, "revision", revision, "go", goVersion)
+	m.Gauge(Name("sluice_build_info", "version", version, "revision", revision, "go", goVersion), func() float64 { return 1 })
 }
 
 // Gauge shows f's value under name, which Name makes. The latest f for a name
@@ -108,13 +106,6 @@ func (m *Metrics) UpstreamGauge(family, upstream string, f func() float64) {
 // WatchLog shows how many lines l dropped.
 func (m *Metrics) WatchLog(l *Log) { m.Counter("sluice_log_dropped_total", l.Dropped) }
 
-// Describe sets the help text of a family that this package does not know.
-func (m *Metrics) Describe(family, help string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.help[family] = help
-}
-
 // Write writes all metrics, those of the Go runtime and the process among them, as
 // Prometheus text, in one write. A slow w holds nothing up; that w fails is for w to
 // tell.
@@ -122,7 +113,6 @@ func (m *Metrics) Write(w io.Writer) {
 	m.mu.Lock()
 	counters := slices.Collect(maps.Values(m.counters))
 	histograms := slices.Collect(maps.Values(m.histograms))
-	help := maps.Clone(m.help)
 	m.mu.Unlock()
 
 	for _, c := range counters {
@@ -144,7 +134,7 @@ func (m *Metrics) Write(w io.Writer) {
 	}
 	metrics.WriteProcessMetrics(&all)
 	metrics.WriteFDMetrics(&all)
-	_, _ = w.Write(describe(all.Bytes(), help))
+	_, _ = w.Write(describe(all.Bytes()))
 }
 
 // histogram returns the one with this family and labels, which Name makes.

@@ -58,7 +58,7 @@ func TestRoute_CountsExchanges(t *testing.T) {
 	m.Route("", "").Done(404, outcome.NoRoute, 0, 0, 0)
 	expect(t, read(t, m), map[string]string{
 		`sluice_requests_total{route="charges",upstream="payments",status="2xx",code="answered"}`:     "2",
-		`sluice_requests_total{route="charges",upstream="payments",status="5xx",code="overloaded"}`:   "1",
+		`sluice_requests_total{route="charges",upstream="payments",status="5xx",code="shed"}`:         "1",
 		`sluice_requests_total{route="charges",upstream="payments",status="none",code="caller_gone"}`: "1",
 		`sluice_requests_total{route="none",upstream="none",status="4xx",code="no_route"}`:            "1",
 		`sluice_request_bytes_total{route="charges",direction="in"}`:                                  "11",

@@ -25,6 +25,7 @@ var families = map[string]string{
 	"sluice_in_flight":                "Permits held now.",
 	"sluice_queued":                   "Exchanges that wait for a permit.",
 	"sluice_endpoints":                "Addresses that the upstream has now.",
+	"sluice_callers_refused_total":    "Connections of callers that found no room (server.limits.connections).",
 	"sluice_log_dropped_total":        "Log lines that were lost: output stuck or failing.",
 }
 
@@ -63,7 +64,7 @@ func label(value string) string {
 
 // describe fills in the help texts. The library writes HELP lines without text,
 // which not every parser takes; those that stay empty are left out.
-func describe(text []byte, help map[string]string) []byte {
+func describe(text []byte) []byte {
 	out := make([]byte, 0, len(text)+4096)
 	for line := range bytes.Lines(text) {
 		family, isHelp := bytes.CutPrefix(line, []byte("# HELP "))
@@ -72,15 +73,13 @@ func describe(text []byte, help map[string]string) []byte {
 			continue
 		}
 		family = bytes.TrimSpace(family)
-		if words := help[string(family)]; words != "" {
+		if words := families[string(family)]; words != "" {
 			out = append(out, "# HELP "...)
 			out = append(out, family...)
 			out = append(out, ' ')
-			out = append(out, helpEscapes.Replace(words)...)
+			out = append(out, words...)
 			out = append(out, '\n')
 		}
 	}
 	return out
 }
-
-var helpEscapes = strings.NewReplacer(`\`, `\\`, "\n", `\n`)

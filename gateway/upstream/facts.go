@@ -40,6 +40,8 @@ type Facts struct {
 	Unsent bool // the kernel accepted no byte of the request (under TLS: no complete record)
 	Status int  // of the response, when its head was read
 	Reused bool // the connection had served an attempt before
+
+	Why string // more about Cause, a word of a closed list, for logs; "" for nothing
 }
 
 // Class says how the attempt ended. It is the only place that decides it.
