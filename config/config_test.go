@@ -135,7 +135,7 @@ func TestLoad_TellsWhatItDoesNotActOn(t *testing.T) {
 	const usual = ": accepted, not acted on by this version"
 	const writes = ": accepted, not acted on: writes are not protected by idempotency in this version"
 	wantLines(t, "remarks", remarkText(remarks),
-		"format.yaml:15: server.limits.buffered"+usual,
+		"format.yaml:6: server.http2: accepted, not acted on: this version serves HTTP/1.1",
 		"format.yaml:16: server.limits.soft_share"+usual,
 		"format.yaml:18: server.priority_header"+usual,
 		"format.yaml:29: idempotency"+writes,
@@ -159,7 +159,7 @@ func TestLoad_TellsWhatItDoesNotActOn(t *testing.T) {
 func TestLoad_WhatIsOffGivesNoRemark(t *testing.T) {
 	_, remarks := mustLoad(t, `server:
   tls: {}
-  http2: true
+  http2: false
   limits: {connections_per_address: 0}
 tracing: {}
 idempotency: {}
@@ -189,7 +189,7 @@ routes:
 }
 
 func TestLoad_TellsOfEveryKeyNotActedOn(t *testing.T) {
-	_, remarks := mustLoad(t, `server: {http2: false, limits: {connections_per_address: 5}}
+	_, remarks := mustLoad(t, `server: {http2: true, limits: {connections_per_address: 5, soft_share: 0.5}}
 tracing: {otlp: "http://127.0.0.1:4318"}
 upstreams:
   - name: payments
@@ -209,7 +209,8 @@ routes:
 		Flags: map[string]string{"routes.all.idempotency.required": "true"}})
 	const usual = ": accepted, not acted on by this version"
 	wantLines(t, "remarks", remarkText(remarks),
-		"sluice.yaml:1: server.limits.connections_per_address"+usual,
+		"sluice.yaml:1: server.http2: accepted, not acted on: this version serves HTTP/1.1",
+		"sluice.yaml:1: server.limits.soft_share"+usual,
 		"sluice.yaml:2: tracing"+usual,
 		"sluice.yaml:6: upstreams[payments].dedupes: accepted, not acted on: nothing is sent again in this version",
 		"sluice.yaml:7: upstreams[payments].refused_statuses: accepted, not acted on: nothing is sent again in this version",

@@ -74,7 +74,7 @@ func TestLoad_ReportsEveryFaultWithItsLine(t *testing.T) {
 			`sluice.yaml:1: log.sample: "half" is text, a number is wanted`,
 			`sluice.yaml:2: state_dir: 2024-01-01 is a date, write "2024-01-01" to make it text`}},
 		{"shapes", "server: 5\nlog: [a]\nstate_dir: {a: b}\nadmin:\n  listen:\nupstreams: {a: b}\nroutes: x\n", []string{
-			`sluice.yaml:1: server: "5" is given, keys are wanted: known are listen, timeouts, limits, trusted_proxies, drain, tls, http2, priority_header`,
+			`sluice.yaml:1: server: "5" is given, keys are wanted: known are listen, reuse_port, tls, timeouts, limits, trusted_proxies, drain, http2, priority_header`,
 			"sluice.yaml:2: log: a list is given, keys are wanted: known are level, format, access, sample",
 			"sluice.yaml:3: state_dir: a mapping is given, text is wanted",
 			"sluice.yaml:5: admin.listen: nothing is given, text is wanted",
@@ -95,6 +95,9 @@ func TestLoad_ReportsEveryFaultWithItsLine(t *testing.T) {
 			`sluice.yaml:6: server.listen[3]: ":80" is listed before`,
 			`sluice.yaml:7: server.listen[4]: "a b:80" is not an address, write host:port, ":port" or "unix:/absolute/path"`,
 			`sluice.yaml:8: server.listen[5]: ":65536" has no valid port (0 to 65535), write host:port, ":port" or "unix:/absolute/path"`}},
+		{"half a pair", "server:\n  tls:\n    cert: cert.pem\n" + small, []string{"sluice.yaml:2: server.tls.key: is required with tls.cert, the file with its private key"}},
+		{"the other half", "server:\n  tls: {key: key.pem}\n" + small, []string{"sluice.yaml:2: server.tls.cert: is required with tls.key, the file with its certificate"}},
+		{"connections per address", "server:\n  limits: {connections_per_address: -1}\n" + small, []string{"sluice.yaml:2: server.limits.connections_per_address: -1 is too small, at least 0"}},
 		{"nothing to listen on", "server: {listen: []}\n" + small, []string{`sluice.yaml:1: server.listen: is required, for example ":8080"`}},
 		{"admin where callers are", "server: {listen: \"127.0.0.1:80\"}\nadmin: {listen: \"127.0.0.1:80\"}\n" + small, []string{
 			`sluice.yaml:2: admin.listen: "127.0.0.1:80" is in server.listen too, callers must not reach it`}},
@@ -181,7 +184,7 @@ routes:
 `, []string{`sluice.yaml:2: upstreams[0].name: "a]: b" holds ']', letters and digits are allowed, and after the first - and _`}},
 
 		{"what this version cannot do", `server:
-  tls: {cert: cert.pem, key: key.pem}
+  tls: {cert: cert.pem, key: key.pem, client_ca: ca.pem}
 upstreams:
   - name: payments
     endpoints: ["http://127.0.0.1:9001"]
@@ -193,7 +196,7 @@ routes:
     body: stream
     when_open: defer
 `, []string{
-			"sluice.yaml:2: server.tls: this version cannot serve TLS, leave it out",
+			"sluice.yaml:2: server.tls.client_ca: this version cannot ask callers for a certificate, leave it out",
 			`sluice.yaml:6: upstreams[payments].limit.mode: "observe" is not possible in this version, enforce or off`,
 			`sluice.yaml:11: routes[all].body: "stream" is not possible in this version, only buffer`,
 			`sluice.yaml:12: routes[all].when_open: "defer" is not possible in this version, only reject`}},

@@ -10,7 +10,7 @@ type later struct {
 	kind  *kind  // nil: anything
 	list  bool   // a list of such values
 	group bool   // a mapping that gives one remark for all below it
-	off   string // the value that asks for nothing; "*": every one
+	off   string // the value that asks for nothing
 	value string // of a key that is acted on otherwise
 	words string // in place of the usual ones
 	fault bool   // ignoring it would be dangerous, so it is refused
@@ -36,11 +36,9 @@ const (
 // notYet is every such key, in the order of docs/configuration.md. Whoever builds a
 // capability takes its rows out and puts the keys into a Config.
 var notYet = []later{
-	{path: "server.tls", fault: true, words: "this version cannot serve TLS, leave it out"},
-	{path: "server.http2", kind: aTruth, off: "*"}, // without TLS there is none either way
+	{path: "server.tls.client_ca", kind: aText, off: "", fault: true, words: "this version cannot ask callers for a certificate, leave it out"},
+	{path: "server.http2", kind: aTruth, off: "false", words: "accepted, not acted on: this version serves HTTP/1.1"},
 	{path: "server.priority_header", kind: aText},
-	{path: "server.limits.connections_per_address", kind: aWhole, off: "0"},
-	{path: "server.limits.buffered", kind: aSize},
 	{path: "server.limits.soft_share", kind: aNumber},
 
 	{path: "tracing.otlp", kind: aText},
@@ -136,9 +134,6 @@ var protection = oneOf("enforce", "observe", "off")
 
 // asks reports whether one value of a later key asks for something.
 func (l *later) asks(value any) bool {
-	if l.off == "*" {
-		return false
-	}
 	off, err := l.kind.read(l.off)
 	return err != nil || value != off
 }

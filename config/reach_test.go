@@ -22,6 +22,8 @@ routes:
 // from the default and from full.
 var different = map[string]string{
 	"server.listen":               "127.0.0.1:8081,unix:/run/sluice.sock",
+	"server.tls.cert":             "server.pem",
+	"server.tls.key":              "server-key.pem",
 	"admin.listen":                "127.0.0.1:9999",
 	"admin.token_file":            "token",
 	"state_dir":                   "elsewhere",
@@ -59,7 +61,7 @@ func differentByType(path string, t reflect.Type) string {
 	case reflect.TypeFor[float64]():
 		return "0.25"
 	case reflect.TypeFor[bool]():
-		return strconv.FormatBool(path == "routes.raw_paths") // the others are true by default
+		return strconv.FormatBool(path == "routes.raw_paths" || path == "server.reuse_port") // the others are true by default
 	}
 	return ""
 }

@@ -14,12 +14,24 @@ import (
 
 // Server sets how callers are served. See DefaultServer for the defaults.
 type Server struct {
-	Listen         []string       `koanf:"listen"` // "host:port", ":8080", "unix:/run/sluice.sock"
+	Listen         []string       `koanf:"listen"`     // "host:port", ":8080", "unix:/run/sluice.sock"
+	ReusePort      bool           `koanf:"reuse_port"` // another process may listen on the same ports and take over; Linux
+	TLS            TLS            `koanf:"tls"`
 	Timeouts       Timeouts       `koanf:"timeouts"`
 	Limits         Limits         `koanf:"limits"`
 	TrustedProxies []netip.Prefix `koanf:"trusted_proxies"` // whose forwarding headers are believed
 	Drain          Drain          `koanf:"drain"`
 }
+
+// TLS sets the certificate that callers see. With one, everything but Unix sockets is
+// served with TLS; without, nothing is. The files are read again when they change.
+type TLS struct {
+	Cert string `koanf:"cert"` // file with the certificate and those that lead to its authority, in PEM form
+	Key  string `koanf:"key"`  // file with its private key
+}
+
+// On reports whether there is a certificate.
+func (t TLS) On() bool { return t.Cert != "" || t.Key != "" }
 
 // Timeouts bounds how long a connection may take over each of its parts.
 type Timeouts struct {
@@ -36,6 +48,11 @@ type Limits struct {
 	Body        Size `koanf:"body"`         // default of the routes' MaxBody
 	Connections int  `koanf:"connections"`
 	InFlight    int  `koanf:"in_flight"` // exchanges
+	Buffered    Size `koanf:"buffered"`  // bytes of request bodies, held in all
+
+	// ConnectionsPerAddress bounds the connections from one address, a /64 for IPv6;
+	// 0 is no bound. Those of trusted proxies are not counted: they speak for many.
+	ConnectionsPerAddress int `koanf:"connections_per_address"`
 }
 
 // Drain sets what happens between SIGTERM and the end.
@@ -49,13 +66,14 @@ func DefaultServer() Server {
 	return Server{
 		Listen:   []string{":8080"},
 		Timeouts: Timeouts{Header: 5 * time.Second, Body: 30 * time.Second, Idle: 75 * time.Second, Write: 30 * time.Second},
-		Limits:   Limits{HeaderBytes: 16 * KiB, Headers: 100, Body: MiB, Connections: 65536, InFlight: 10000},
+		Limits:   Limits{HeaderBytes: 16 * KiB, Headers: 100, Body: MiB, Connections: 65536, InFlight: 10000, Buffered: GiB},
 		Drain:    Drain{Timeout: 30 * time.Second},
 	}
 }
 
-// The bounds. No timeout and no limit can be switched off: every one is there
-// because a caller could otherwise hold the gateway's memory or connections.
+// The bounds. No timeout and no limit but that per address can be switched off: every
+// one is there because a caller could otherwise hold the gateway's memory or
+// connections.
 const (
 	shortest    = time.Millisecond
 	longest     = time.Hour
@@ -63,6 +81,8 @@ const (
 	largestBody = GiB // one body is one buffer
 	mostLines   = 10_000
 	mostHeld    = 10_000_000
+
+	mostBuffered = 1024 * GiB
 )
 
 // Validate returns every fault of s, joined; each is a *Fault whose Path begins
@@ -70,6 +90,7 @@ const (
 func (s Server) Validate() error {
 	faults := []error{
 		s.checkListen(),
+		s.TLS.check(),
 		within("timeouts.header", s.Timeouts.Header, shortest, longest),
 		within("timeouts.body", s.Timeouts.Body, shortest, longest),
 		within("timeouts.idle", s.Timeouts.Idle, shortest, longest),
@@ -78,7 +99,9 @@ func (s Server) Validate() error {
 		within("limits.headers", s.Limits.Headers, 1, mostLines),
 		within("limits.body", s.Limits.Body, Byte, largestBody),
 		within("limits.connections", s.Limits.Connections, 1, mostHeld),
+		within("limits.connections_per_address", s.Limits.ConnectionsPerAddress, 0, mostHeld),
 		within("limits.in_flight", s.Limits.InFlight, 1, mostHeld),
+		within("limits.buffered", s.Limits.Buffered, KiB, mostBuffered),
 		within("drain.delay", s.Drain.Delay, 0, longest),
 		within("drain.timeout", s.Drain.Timeout, 0, longest),
 	}
@@ -88,6 +111,17 @@ func (s Server) Validate() error {
 		}
 	}
 	return errors.Join(faults...)
+}
+
+// check finds half a pair. The files are read when the gateway starts.
+func (t TLS) check() error {
+	switch {
+	case t.Cert != "" && t.Key == "":
+		return fault("tls.key", "is required with tls.cert, the file with its private key")
+	case t.Key != "" && t.Cert == "":
+		return fault("tls.cert", "is required with tls.key, the file with its certificate")
+	}
+	return nil
 }
 
 func (s Server) checkListen() error {

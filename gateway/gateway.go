@@ -53,6 +53,7 @@ type Upstream struct {
 	limiter *limits.Limiter
 	metrics *telemetry.Upstream
 	config  atomic.Pointer[config.Upstream]
+	gone    atomic.Bool // its name has left the configuration: no attempt is begun any more
 }
 
 // Config is the upstream's present configuration.
@@ -99,40 +100,87 @@ func New(cfg config.Config, log *telemetry.Log, metrics *telemetry.Metrics, rand
 // that they began with; live objects whose names stay are kept and reconfigured.
 // An error means that nothing has changed.
 func (g *Gateway) Swap(cfg config.Config) error {
+	c, err := g.Prepare(cfg)
+	if err == nil {
+		c.Apply()
+	}
+	return err
+}
+
+// Change is a configuration that is ready to be put in force.
+type Change struct {
+	core  *Gateway
+	cfg   config.Config
+	live  map[string]*Upstream
+	fresh []*Upstream
+	table *routes.Table[*Route]
+}
+
+// Prepare is the first half of Swap, in which nothing changes yet: it gives an engine
+// the time to find the addresses of new upstreams before anything is sent there.
+// Whoever prepares a change applies it, or lets it go, before preparing the next.
+func (g *Gateway) Prepare(cfg config.Config) (*Change, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	live := make(map[string]*Upstream, len(cfg.Upstreams))
-	var fresh []*Upstream
+	c := &Change{core: g, cfg: cfg, live: make(map[string]*Upstream, len(cfg.Upstreams))}
 	for i := range cfg.Upstreams {
 		name := cfg.Upstreams[i].Name
-		if live[name] = g.upstreams[name]; live[name] == nil {
-			live[name] = g.newUpstream(&cfg.Upstreams[i])
-			fresh = append(fresh, live[name])
+		if c.live[name] = g.upstreams[name]; c.live[name] == nil {
+			c.live[name] = g.newUpstream(&cfg.Upstreams[i])
+			c.fresh = append(c.fresh, c.live[name])
 		}
 	}
-	table, err := g.compile(cfg.Routes, live)
-	if err != nil {
-		return err
+	var err error
+	if c.table, err = g.compile(cfg.Routes, c.live); err != nil {
+		return nil, err
 	}
+	return c, nil
+}
+
+// Upstream is the one that will be known by name: the present one, or a new one.
+// nil when there will be none.
+func (c *Change) Upstream(name string) *Upstream { return c.live[name] }
+
+// Apply is the second half of Swap. Upstreams whose names are gone begin no further
+// attempt, and what waits for them is let go.
+func (c *Change) Apply() {
+	g, cfg := c.core, &c.cfg
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	for i := range cfg.Upstreams {
-		u := live[cfg.Upstreams[i].Name]
+		u := c.live[cfg.Upstreams[i].Name]
 		u.config.Store(&cfg.Upstreams[i])
 		g.grant(u.limiter.Configure(cfg.Upstreams[i].Limit))
 	}
-	for name, u := range g.upstreams {
-		if live[name] == nil {
+	before := g.upstreams
+	g.upstreams = c.live
+	g.snapshot.Store(g.snapshotOf(cfg, c.table))
+	for name, u := range before {
+		if c.live[name] == nil {
 			g.unwatch(u)
+			g.forget(u)
 		}
 	}
-	for _, u := range fresh {
+	for _, u := range c.fresh {
 		g.watch(u)
 	}
-	g.upstreams = live
+}
+
+// forget ends an upstream whose name is gone. Without a limit everyone who waits is
+// let in, and finds that there is nothing to send to.
+func (g *Gateway) forget(u *Upstream) {
+	u.gone.Store(true)
+	limit := u.config.Load().Limit
+	limit.Mode = limits.ModeOff
+	g.grant(u.limiter.Configure(limit))
+}
+
+func (g *Gateway) snapshotOf(cfg *config.Config, table *routes.Table[*Route]) *snapshot {
 	var bodyAtMost int64
 	for i := range cfg.Routes {
 		bodyAtMost = max(bodyAtMost, int64(cfg.Routes[i].MaxBody))
 	}
-	g.snapshot.Store(&snapshot{
+	return &snapshot{
 		table:    table,
 		proxies:  edge.Proxies(cfg.Server.TrustedProxies),
 		inFlight: int64(cfg.Server.Limits.InFlight),
@@ -140,8 +188,7 @@ func (g *Gateway) Swap(cfg config.Config) error {
 		unrouted: g.metrics.Route("", ""),
 
 		bodyAtMost: bodyAtMost,
-	})
-	return nil
+	}
 }
 
 func (g *Gateway) newUpstream(cfg *config.Upstream) *Upstream {

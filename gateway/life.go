@@ -160,7 +160,7 @@ func (g *Gateway) attempt(x *Exchange, now time.Time) Next {
 		return g.answer(x, outcome.DeadlineExceeded)
 	}
 	e := x.Upstream.Pick(g.random())
-	if e == nil {
+	if e == nil || x.Upstream.gone.Load() {
 		return g.answer(x, outcome.NoEndpoint)
 	}
 	e.Begin()
@@ -312,7 +312,7 @@ func (g *Gateway) enter(x *Exchange, now time.Time) {
 func (g *Gateway) ended(x *Exchange) {
 	x.trying = false
 	x.class = x.Facts.Class()
-	x.maySent = x.maySent || x.class != outcome.NotSent && x.class != outcome.Refused
+	x.maySent = x.maySent || !x.Facts.Unsent && x.class != outcome.NotSent && x.class != outcome.Refused
 	x.Endpoint.End()
 	m := x.Upstream.metrics
 	m.Attempt(x.class)

@@ -56,7 +56,7 @@ func demo(ctx context.Context, args arguments, w world) error {
 		cfg.ServiceTime = demoServiceTime
 		failed = paybackend.New(cfg).Serve(serving, backend)
 	})
-	err = p.run(ctx)
+	err = p.run(ctx, func(context.Context) {}) // it has no file that could change
 	stop()
 	running.Wait()
 	return errors.Join(err, failed)

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -29,8 +30,16 @@ gateway run --listen :8080 --upstream http://127.0.0.1:9000
 Serves until SIGTERM or SIGINT: then it finishes what is in flight and exits 0, or 1
 when drain.timeout was too short for it. A second signal ends it at once.
 
+A changed configuration file is put in force while it runs, within two seconds, or at
+once on SIGHUP. A faulty one changes nothing; the log says why.
+
 ` + settingsHelp,
 	do: func(ctx context.Context, args arguments, w world) error {
+		hangups := make(chan os.Signal, 1) // before anything else: a SIGHUP must not end a start
+		signal.Notify(hangups, syscall.SIGHUP)
+		defer signal.Stop(hangups)
+		source := args.source(w.env)
+		watch := config.NewWatch(source.File, watchTime)
 		cfg, err := load(args, w)
 		if err != nil {
 			return err
@@ -40,7 +49,9 @@ when drain.timeout was too short for it. A second signal ends it at once.
 			return err
 		}
 		_, _ = fmt.Fprintln(w.errors, p.serves())
-		return p.run(ctx)
+		return p.run(ctx, func(ctx context.Context) {
+			watch.Run(ctx, hangups, func() { p.reload(ctx, source) })
+		})
 	},
 }
 
@@ -54,6 +65,7 @@ type process struct {
 	admin  *admin.Server
 	adminL net.Listener // nil when admin.listen is off
 	world  world
+	reloads
 }
 
 // newProcess opens everything that can be in the way, so that a fault is one line
@@ -77,6 +89,7 @@ func newProcess(cfg config.Config, w world) (*process, error) {
 		return nil, err
 	}
 	metrics.Counter("sluice_callers_refused_total", p.engine.Refused)
+	p.reloads.show(metrics)
 	p.admin, err = admin.New(cfg.Admin, admin.Sources{
 		Ready:    p.ready,
 		State:    func() any { return p.core.State() },
@@ -100,8 +113,9 @@ func newProcess(cfg config.Config, w world) (*process, error) {
 	return p, nil
 }
 
-// run serves until ctx ends and everything has stopped.
-func (p *process) run(ctx context.Context) error {
+// run serves until ctx ends and everything has stopped. watch runs beside it, and is
+// told to end when nothing is served any more.
+func (p *process) run(ctx context.Context, watch func(context.Context)) error {
 	p.log.Logger().Info().Str("version", version).Str("serves", strings.TrimPrefix(p.serves(), "serving ")).Msg("started")
 	var background sync.WaitGroup
 	logging, stopLogging := context.WithCancel(context.Background())
@@ -116,6 +130,9 @@ func (p *process) run(ctx context.Context) error {
 
 	controlling, stopControlling := context.WithCancel(context.Background())
 	var control sync.WaitGroup
+	watching, stopWatching := context.WithCancel(ctx)
+	defer stopWatching()
+	control.Go(func() { watch(watching) })
 	if p.adminL != nil {
 		control.Go(func() {
 			if err := p.admin.Serve(controlling, p.adminL); err != nil {
@@ -124,6 +141,7 @@ func (p *process) run(ctx context.Context) error {
 		})
 	}
 	err := p.engine.Run(ctx, p.public)
+	stopWatching()
 	stopControlling()
 	control.Wait()
 	event := p.log.Logger().Info()
@@ -195,6 +213,9 @@ func checkFiles(cfg config.Config) error {
 		for _, err := range server.CheckTLS(u.TLS) {
 			faults = append(faults, fmt.Errorf("upstreams[%s].%w", u.Name, err))
 		}
+	}
+	if err := server.CheckServerTLS(cfg.Server.TLS); err != nil {
+		faults = append(faults, err)
 	}
 	if err := cfg.Admin.CheckToken(); err != nil {
 		faults = append(faults, fmt.Errorf("admin.%w", err))

@@ -22,8 +22,14 @@ const (
 	FieldCoding                        // Transfer-Encoding: a body that may have trailers
 	FieldLength                        // Content-Length
 	FieldRequestID                     // X-Request-Id
+	FieldType                          // Content-Type
+	FieldAgent                         // User-Agent
 
-	FieldsAll = FieldRequestID<<1 - 1
+	FieldsAll = FieldAgent<<1 - 1
+
+	// fieldsOnce may stand in one line only. Of two, the library would keep the last
+	// and others the first. It refuses a second Host by itself.
+	fieldsOnce = FieldCoding | FieldLength | FieldType | FieldAgent
 )
 
 // name is a field that matters, in lower case, and the group it is in.
@@ -50,6 +56,8 @@ var names = []name{
 	{"transfer-encoding", FieldCoding},
 	{"content-length", FieldLength},
 	{"x-request-id", FieldRequestID},
+	{"content-type", FieldType},
+	{"user-agent", FieldAgent},
 }
 
 // longest is the length of the longest of them.
@@ -64,16 +72,29 @@ var byLength = func() (table [longest + 1][]name) {
 	return table
 }()
 
+// fieldOf is the group of a field, whose name has to be a token.
 func fieldOf(field []byte) Fields {
 	if len(field) == 0 || len(field) > longest {
 		return 0
 	}
+	first := field[0] | 0x20
 	for _, n := range byLength[len(field)] {
-		if field[0]|0x20 == n.text[0] && equalFold(field, n.text) {
+		if first == n.text[0] && isName(field, n.text) {
 			return n.group
 		}
 	}
 	return 0
+}
+
+// isName compares a token with a name in lower case that is as long. Among the
+// characters of tokens, the bit only makes letters small.
+func isName(token []byte, lower string) bool {
+	for i, c := range token {
+		if i >= len(lower) || c|0x20 != lower[i] {
+			return false
+		}
+	}
+	return true
 }
 
 // equalFold compares ASCII letters without case; lower is in lower case and as long
@@ -92,7 +113,7 @@ func equalFold(b []byte, lower string) bool {
 }
 
 // hopByHop are the fields for one hop only (RFC 9110 section 7.6.1), in fasthttp's
-// spelling. Transfer-Encoding is not here: fasthttp owns framing on both sides.
+// spelling. Transfer-Encoding is not here: fasthttp writes the framing on both sides.
 var hopByHop = [][]byte{
 	[]byte("Keep-Alive"), []byte("Proxy-Connection"), []byte("Proxy-Authenticate"),
 	[]byte("Proxy-Authorization"), []byte("Te"), []byte("Upgrade"), []byte("Http2-Settings"),
@@ -124,6 +145,12 @@ func StripRequest(h *fasthttp.RequestHeader, seen Fields) {
 	}
 	if seen&(FieldTrailer|FieldCoding) != 0 {
 		dropTrailers(h)
+	}
+	if seen&FieldCoding != 0 {
+		// The library writes the framing of the body that it sends, but for a GET or
+		// HEAD without one it writes none and would leave this: the next request would
+		// be read as chunks.
+		h.Del(fasthttp.HeaderTransferEncoding)
 	}
 	h.ResetConnectionClose()
 	if !h.IsHTTP11() {

@@ -2,12 +2,12 @@ package edge
 
 import "bytes"
 
-// Head is what one walk over a request's raw header section tells.
+// Head is what one walk over a message's raw header section tells.
 type Head struct {
 	Seen  Fields
 	Lines int
 	// Doubtful says that two readers could disagree about the section: about where a
-	// line ends, what a field's name is, or how long the body is. Such a request is
+	// line ends, what a field's name is, or how long the body is. Such a message is
 	// not forwarded, whatever this reader made of it (RFC 9112 sections 2.2, 5.1, 5.2
 	// and 6.3).
 	Doubtful bool
@@ -35,7 +35,7 @@ func ReadHead(raw []byte) (h Head) {
 			h.Doubtful = h.Doubtful || len(raw) > 0
 			break
 		}
-		h.line(line)
+		h.line(line, fieldsOnce, false)
 	}
 	if h.Seen&FieldCoding != 0 && h.Seen&FieldLength != 0 {
 		h.Doubtful = true
@@ -43,20 +43,39 @@ func ReadHead(raw []byte) (h Head) {
 	return h
 }
 
-// line takes one line in.
-func (h *Head) line(line []byte) {
+// line takes one line in. Those fields of once may come once. trim passes over white
+// space before the colon.
+func (h *Head) line(line []byte, once Fields, trim bool) {
 	h.Lines++
-	colon := bytes.IndexByte(line, ':')
+	end := 0
+	for end < len(line) && tokens[line[end]] {
+		end++
+	}
+	colon := end
+	if trim {
+		colon += blanks(line[end:])
+	}
 	// A fold begins with a space, which no name holds.
-	if colon < 1 || !isToken(line[:colon]) {
+	if end == 0 || colon == len(line) || line[colon] != ':' {
 		h.Doubtful = true
 		return
 	}
-	group := fieldOf(line[:colon])
-	if group == FieldCoding && (h.Seen&FieldCoding != 0 || !isChunked(line[colon+1:])) {
+	group := fieldOf(line[:end])
+	if group == 0 {
+		return
+	}
+	if group&h.Seen&once != 0 || group == FieldCoding && !isChunked(line[colon+1:]) {
 		h.Doubtful = true
 	}
 	h.Seen |= group
+}
+
+// blanks is the length of the white space at the beginning of b.
+func blanks(b []byte) (n int) {
+	for n < len(b) && (b[n] == ' ' || b[n] == '\t') {
+		n++
+	}
+	return n
 }
 
 func isChunked(value []byte) bool {
@@ -75,12 +94,3 @@ var tokens = func() (table [256]bool) {
 	}
 	return table
 }()
-
-func isToken(name []byte) bool {
-	for _, c := range name {
-		if !tokens[c] {
-			return false
-		}
-	}
-	return true
-}

@@ -36,11 +36,44 @@ func OriginForm(uri, host []byte) []byte {
 	return rest[len(host):]
 }
 
-// HostOK reports whether a Host value may be passed on. User information is not
-// part of Host (RFC 9110 section 7.2) and would become a credential downstream.
+// HostOK reports whether a Host value may be passed on: a name, or an address in
+// brackets, and perhaps a port (RFC 9110 section 7.2). User information is not part
+// of it and would become a credential downstream. The grammar's escapes and
+// punctuation are refused too: no name in use has them, and readers differ about
+// what they mean.
 func HostOK(host []byte) bool {
-	return len(host) > 0 && bytes.IndexByte(host, '@') < 0
+	name, port := host, []byte(nil)
+	if len(host) > 0 && host[0] == '[' {
+		end := bytes.IndexByte(host, ']')
+		if end < 0 {
+			return false
+		}
+		name, port = host[1:end], host[end+1:]
+	} else if colon := bytes.IndexByte(host, ':'); colon >= 0 {
+		name, port = host[:colon], host[colon:]
+	}
+	literal := len(name) < len(host)-len(port)
+	for _, c := range name {
+		if !hosts[c] && !(literal && c == ':') {
+			return false
+		}
+	}
+	for i, c := range port {
+		if i == 0 && c != ':' || i > 0 && (c < '0' || c > '9') {
+			return false
+		}
+	}
+	return len(name) > 0
 }
+
+// hosts are the characters of a host's name.
+var hosts = func() (table [256]bool) {
+	for c := range table {
+		table[c] = c == '-' || c == '.' || c == '_' || c == '~' ||
+			'0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
+	}
+	return table
+}()
 
 // VersionOK reports whether the request's version is one that is spoken here.
 func VersionOK(h *fasthttp.RequestHeader) bool {

@@ -10,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"sluice/gateway"
+	"sluice/gateway/edge"
 	"sluice/gateway/upstream"
 )
 
@@ -48,7 +49,11 @@ func (c *call) send() gateway.Next {
 
 // write hands the request to the kernel.
 func (c *call) write() error {
-	if c.err = c.conn.SetDeadline(c.SendBy); c.err != nil {
+	c.err = c.conn.SetDeadline(c.SendBy)
+	if c.err == nil && c.engine.cutting.Load() { // this deadline may have undone the cut
+		c.err = errDrained
+	}
+	if c.err != nil {
 		c.Facts.Unsent = true
 		return c.err
 	}
@@ -87,7 +92,16 @@ func (c *call) readHead() error {
 	c.Response.SkipBody = c.Request.Header.IsHead()
 	c.reader = c.pool.host.AcquireReader(c.conn)
 	for range interimAtMost {
-		if c.err = h.Read(c.reader); c.err != nil {
+		// Judged before it is read: the library is more lenient than whoever reads the
+		// answer after us may be.
+		var head edge.Head
+		if head, c.err = edge.PeekResponse(c.reader); c.err == nil && head.Doubtful {
+			c.err = errDoubtful
+		}
+		if c.err == nil {
+			c.err = h.Read(c.reader)
+		}
+		if c.err != nil {
 			return c.err
 		}
 		if status := h.StatusCode(); status >= 200 || status == fasthttp.StatusSwitchingProtocols {
@@ -101,7 +115,10 @@ func (c *call) readHead() error {
 	return c.err
 }
 
-var errInterim = errors.New("too many interim responses")
+var (
+	errInterim  = errors.New("too many interim responses")
+	errDoubtful = errors.New("the response's head has more than one reading")
+)
 
 // collect reads the body into the response.
 func (c *call) collect() gateway.Next {
@@ -143,6 +160,9 @@ func bodied(r *fasthttp.Response) bool {
 
 // lost ends an attempt without a complete response.
 func (c *call) lost(cause upstream.Cause) gateway.Next {
+	if c.conn != nil && c.engine.cutting.Load() {
+		cause = upstream.Stopped // it was we who ended it, not the upstream
+	}
 	c.Facts.Cause = cause
 	c.letGo(false)
 	c.now = time.Now()

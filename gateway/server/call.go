@@ -30,6 +30,9 @@ type call struct {
 	err    error
 	relay  relay
 
+	body     []byte // of the request, when it was read here
+	reserved int64  // bytes of it that are counted as buffered
+
 	granted  chan struct{} // holds one grant
 	timer    *time.Timer
 	promised bool // a grant is on its way: wait for it and nothing else
@@ -47,7 +50,8 @@ func (c *call) Granted(*gateway.Exchange) { c.granted <- struct{}{} }
 
 // open takes a request over.
 func (c *call) open(ctx *fasthttp.RequestCtx) {
-	c.ctx, c.Request, c.Response, c.Whole = ctx, &ctx.Request, &ctx.Response, true
+	c.ctx, c.Request, c.Response = ctx, &ctx.Request, &ctx.Response
+	c.Whole = !ctx.Request.IsBodyStream()
 	c.last, c.promised, c.err = false, false, nil
 	c.now = time.Now()
 	in, ok := ctx.Conn().(*inbound)
@@ -72,6 +76,8 @@ func (c *call) run(begin func() gateway.Next) {
 func (c *call) drive(n gateway.Next) {
 	for {
 		switch n {
+		case gateway.Receive:
+			n = c.receive()
 		case gateway.Send:
 			n = c.send()
 		case gateway.Collect:
@@ -82,6 +88,10 @@ func (c *call) drive(n gateway.Next) {
 		case gateway.Queue:
 			n = c.park()
 		case gateway.Answer:
+			// A deadline of its own also makes the server send this answer now. It would
+			// else hold it back while the caller's next request is there already, and
+			// lose it if that one's answer cannot be written.
+			_ = c.ctx.SetWriteDeadline(c.now.Add(c.engine.live.Load().Timeouts.Write))
 			c.core.Finish(&c.Exchange, c.now)
 			c.engine.put(c)
 			return
@@ -140,6 +150,7 @@ func (c *call) barrier() {
 	}
 	defer c.lastBarrier()
 	c.tell(fault)
+	c.forgetBody()
 	c.letGo(false)
 	c.Facts.Cause = upstream.Lost
 	c.core.Failed(&c.Exchange, time.Now())

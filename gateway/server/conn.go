@@ -1,7 +1,9 @@
 package server
 
 import (
+	"errors"
 	"net"
+	"os"
 	"syscall"
 	"time"
 )
@@ -15,12 +17,14 @@ type conn struct {
 	sent   int64         // bytes accepted by Write since the attempt began
 	used   bool          // it has carried an attempt
 	opened time.Duration // time that dialling and handshake took
-	handle any           // what the pool knows it by
+	handle any           // what its stock knows it by
+	stock  *stock        // where it belongs
 
 	raw   syscall.RawConn // of the socket; nil when there is none to look at
 	look  func(fd uintptr)
 	state probe
 	tls   bool
+	one   [1]byte
 }
 
 func newConn(socket, stream net.Conn, opened time.Duration) *conn {
@@ -43,14 +47,35 @@ func (c *conn) Write(b []byte) (int, error) {
 }
 
 // stale reports whether an idle connection must not be used again: the peer has
-// closed or reset it, or sent something that nobody asked for.
+// closed or reset it, or sent something that nobody asked for. What it sent would
+// else be read as the answer to the next request, which may be another caller's.
 func (c *conn) stale() bool {
 	if c.raw == nil {
 		return false
 	}
-	if c.raw.Control(c.look) != nil {
+	if c.raw.Control(c.look) != nil || c.state.closed {
 		return true
 	}
-	// Under TLS unread data is normal: session tickets arrive after the handshake.
-	return c.state.closed || c.state.readable && !c.tls
+	if !c.tls {
+		return c.state.readable
+	}
+	return c.spoke()
+}
+
+// spokeTime is what reading records that have come may take.
+const spokeTime = time.Millisecond
+
+// spoke reports whether the peer of an idle TLS connection has sent data. The socket
+// alone does not tell: data may be in records that were read with the last answer,
+// and what can be read may be session tickets, which are no data.
+func (c *conn) spoke() bool {
+	until := time.Unix(1, 0) // past: only what is inside the connection already
+	if c.state.readable {
+		until = time.Now().Add(spokeTime)
+	}
+	if c.SetReadDeadline(until) != nil {
+		return true
+	}
+	n, err := c.Read(c.one[:])
+	return n > 0 || !errors.Is(err, os.ErrDeadlineExceeded)
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -21,76 +22,129 @@ import (
 // inbound is a caller's connection. It knows when its present request began, who the
 // caller is, and on which connection the request is at an endpoint now.
 type inbound struct {
-	net.Conn
-	began  time.Time // when the first byte of the present request came
-	caller edge.Caller
-	trying atomic.Pointer[conn]
-	all    *callers
+	net.Conn           // what is read and written: the socket, or TLS over it
+	socket   net.Conn  // below TLS, if there is any
+	front    *frontTLS // nil: no TLS
+	shaken   bool      // the handshake is over
+	began    time.Time // when the first byte of the present request came
+	caller   edge.Caller
+	trying   atomic.Pointer[conn]
+	all      *callers
+	latest   atomic.Uint32 // the latest thing done on it: didNothing and so on
+	closed   atomic.Bool
 }
 
-// Close implements net.Conn.
-func (in *inbound) Close() error {
-	in.all.remove(in)
-	return in.Conn.Close()
-}
+const (
+	didNothing uint32 = iota
+	isReading         // somebody waits in Read
+	didRead
+	didWrite
+)
 
-// callers are the open connections of callers, as many as are allowed.
-type callers struct {
-	most    int
-	refused atomic.Uint64
-
-	mu   sync.Mutex
-	open map[*inbound]struct{}
-}
-
-// add takes a connection in, if there is room.
-func (s *callers) add(in *inbound) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.open) >= s.most {
-		return false
-	}
-	s.open[in] = struct{}{}
-	in.all = s
-	return true
-}
-
-func (s *callers) remove(in *inbound) {
-	if s == nil {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.open, in)
-}
-
-// cutAttempts ends every attempt in flight, so that its exchange ends with what is
-// known of it. It returns how many there were.
-func (s *callers) cutAttempts() (n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for in := range s.open {
-		if c := in.trying.Load(); c != nil {
-			_ = c.SetDeadline(time.Unix(1, 0))
-			n++
+// newInbound takes a connection over. Without front it is plain.
+func newInbound(c net.Conn, front *frontTLS, all *callers) *inbound {
+	in := &inbound{Conn: c, socket: c, all: all}
+	var address netip.Addr
+	if tcp, ok := c.RemoteAddr().(*net.TCPAddr); ok {
+		address = tcp.AddrPort().Addr()
+		if front != nil {
+			in.secure(front)
 		}
 	}
-	return n
+	in.caller.Set(address, in.front != nil)
+	return in
 }
 
-// full is the answer on a connection for which there is no room. It is written once,
-// without waiting; whoever does not read it at once does not get it.
-var full = func() string {
-	body := `{"type":"urn:sluice:gateway_busy","title":"` + outcome.GatewayBusy.Info().Title +
-		`","status":503,"code":"gateway_busy","outcome":"not-sent"}` + "\n"
-	return "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/problem+json\r\nCache-Control: no-store\r\n" +
-		"Gateway-Outcome: not-sent\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body
-}()
+// Read implements net.Conn. The first one makes the TLS handshake: it runs on the
+// connection's own goroutine, so it holds no other caller up.
+func (in *inbound) Read(p []byte) (int, error) {
+	if in.front != nil && !in.shaken && !in.shake() {
+		return 0, io.EOF // nobody asked for anything yet
+	}
+	in.latest.Store(isReading)
+	n, err := in.Conn.Read(p)
+	in.latest.Store(didRead)
+	return n, err
+}
 
-func refuse(c net.Conn) {
+// Write implements net.Conn.
+func (in *inbound) Write(p []byte) (int, error) {
+	n, err := in.Conn.Write(p)
+	switch {
+	case err != nil:
+		in.latest.Store(didNothing)
+	case in.latest.Load() != isReading:
+		in.latest.Store(didWrite)
+	}
+	return n, err
+}
+
+// Close implements net.Conn. It does not wait for the caller. Where an answer was the
+// last thing on the connection, it sees to it that the caller can read it.
+func (in *inbound) Close() error {
+	if in.closed.Swap(true) {
+		return nil
+	}
+	if in.latest.Load() == didWrite && in.all.linger(in, lingerers) {
+		return nil
+	}
+	return in.shut()
+}
+
+// shut closes at once.
+func (in *inbound) shut() error {
+	if hasty, ok := in.socket.(*hasty); ok {
+		hasty.closing.Store(true)
+	}
+	err := in.Conn.Close()
+	in.all.remove(in)
+	return err
+}
+
+// hangUp ends what is sent. It fails where a connection has no halves.
+func (in *inbound) hangUp() error {
+	if hasty, ok := in.socket.(*hasty); ok {
+		hasty.closing.Store(true)
+	}
+	if t, ok := in.Conn.(*tls.Conn); ok {
+		_ = t.CloseWrite()
+	}
+	if half, ok := in.socket.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return errors.ErrUnsupported
+}
+
+// Answers of ours where there is no exchange. Each is written once, without waiting.
+var (
+	// full is for a connection for which there is no room.
+	full = canned(outcome.GatewayBusy, outcome.GatewayBusy.Info().Title, "Gateway-Outcome: not-sent\r\nRetry-After: 1\r\n", `,"outcome":"not-sent"`)
+	// unencrypted is for a request where a TLS handshake was expected.
+	unencrypted = canned(outcome.BadRequest, "This port speaks TLS: use https.", "", "")
+)
+
+func canned(code outcome.Code, title, fields, members string) string {
+	status := strconv.Itoa(code.Info().Status)
+	body := `{"type":"urn:sluice:` + code.String() + `","title":"` + title + `","status":` + status + `,"code":"` + code.String() + `"` + members + "}\n"
+	return "HTTP/1.1 " + status + " " + fasthttp.StatusMessage(code.Info().Status) + "\r\nContent-Type: application/problem+json\r\nCache-Control: no-store\r\n" +
+		fields + "Connection: close\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body
+}
+
+// refuse answers and closes. Under TLS there can be no answer without a handshake,
+// which is more than a refusal may cost.
+func (in *inbound) refuse() {
+	in.closed.Store(true)
+	if in.front == nil && say(in.socket, full) && in.all.linger(in, lingerersRefused) {
+		return
+	}
+	_ = in.shut()
+}
+
+// say writes without waiting.
+func say(c net.Conn, text string) bool {
 	_ = c.SetWriteDeadline(time.Now().Add(time.Millisecond))
-	_, _ = io.WriteString(c, full)
-	_ = c.Close()
+	_, err := io.WriteString(c, text)
+	return err == nil
 }
 
 // began is called by the server for each change of a connection's state.
@@ -107,6 +161,7 @@ type listener struct {
 	net.Listener
 	log  *zerolog.Logger
 	all  *callers
+	tls  *frontTLS // nil: plain
 	once sync.Once
 	err  error
 }
@@ -125,17 +180,11 @@ func (l *listener) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()
 		if err == nil {
-			in := &inbound{Conn: c}
+			in := newInbound(c, l.tls, l.all)
 			if !l.all.add(in) {
-				l.all.refused.Add(1)
-				refuse(c)
+				in.refuse()
 				continue
 			}
-			var address netip.Addr
-			if tcp, ok := c.RemoteAddr().(*net.TCPAddr); ok {
-				address = tcp.AddrPort().Addr()
-			}
-			in.caller.Set(address, false)
 			return in, nil
 		}
 		if !passing(err) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -19,10 +20,17 @@ import (
 // heads are read and written through.
 const headBytes = 16 << 10
 
-// pool is the connections to one endpoint, open ones at most as many as the
-// upstream may have.
+// pool is the connections to one endpoint. It lives as long as the endpoint; a reload
+// that changes how connections are opened or kept gives it another stock.
 type pool struct {
-	host *fasthttp.HostClient
+	host  *fasthttp.HostClient // whose buffers are used
+	stock atomic.Pointer[stock]
+}
+
+// stock is connections that were opened in one way, as many as the upstream may have.
+type stock struct {
+	host    *fasthttp.HostClient
+	retired atomic.Bool // no connection is kept any more
 	conns
 }
 
@@ -63,6 +71,47 @@ func (h *hostConns[L]) drop(c *conn)    { h.shut(c.handle.(L)) }
 
 // newPool makes the pool of an endpoint, whose connections d opens.
 func newPool(address string, limits upstream.Connections, d *dialer) *pool {
+	p := &pool{}
+	s := newStock(address, limits, d)
+	p.host = s.host
+	p.stock.Store(s)
+	return p
+}
+
+// renew opens connections as d does from now on. Attempts under way go on with what
+// they have; for their time there can be more connections than limits says.
+func (p *pool) renew(address string, limits upstream.Connections, d *dialer) {
+	p.stock.Swap(newStock(address, limits, d)).retire()
+}
+
+// retire closes what is idle, and from now on whatever comes back.
+func (p *pool) retire() { p.stock.Load().retire() }
+
+// setMax bounds the connections; those above it are not closed, but not replaced.
+func (p *pool) setMax(n int) { p.stock.Load().host.SetMaxConns(n) }
+
+// release keeps c for the next attempt.
+func (p *pool) release(c *conn) {
+	s := c.stock
+	if s.retired.Load() {
+		s.drop(c)
+		return
+	}
+	s.release(c)
+	if s.retired.Load() { // meanwhile
+		s.host.CloseIdleConnections()
+	}
+}
+
+// drop closes c.
+func (p *pool) drop(c *conn) { c.stock.drop(c) }
+
+func (s *stock) retire() {
+	s.retired.Store(true)
+	s.host.CloseIdleConnections()
+}
+
+func newStock(address string, limits upstream.Connections, d *dialer) *stock {
 	host := &fasthttp.HostClient{
 		Addr:                address,
 		DialTimeout:         d.dial,
@@ -76,24 +125,25 @@ func newPool(address string, limits upstream.Connections, d *dialer) *pool {
 		MaxIdemponentCallAttempts: 1,
 		RetryIfErr:                func(*fasthttp.Request, int, error) (bool, bool) { return false, false },
 	}
-	return &pool{host: host, conns: connsOf(host.AcquireConn, host.ReleaseConn, host.CloseConn)}
+	return &stock{host: host, conns: connsOf(host.AcquireConn, host.ReleaseConn, host.CloseConn)}
 }
 
 // take gives a connection that can carry an attempt: one that was used before only
 // if its peer has neither closed it nor spoken since. Nothing was sent when it
 // fails.
 func (p *pool) take(timeout time.Duration) (c *conn, cause upstream.Cause, why string) {
+	s := p.stock.Load()
 	for {
-		c, err := p.acquire(timeout)
+		c, err := s.acquire(timeout)
 		if err != nil {
 			cause, why = causeOfDial(err)
 			return nil, cause, why
 		}
 		if !c.used || !c.stale() {
-			c.sent = 0
+			c.sent, c.stock = 0, s
 			return c, upstream.Complete, ""
 		}
-		p.drop(c)
+		s.drop(c)
 	}
 }
 

@@ -34,9 +34,10 @@ func (c *call) pass() {
 	if length < 0 {
 		c.last = c.last || length != -1 // it ends with the upstream's connection
 		length = -1                     // chunked to the caller, however it came
-		// Without a length the caller may be waiting for events: let the head go out.
-		c.Response.ImmediateHeaderFlush = true
 	}
+	// Without a length, or on a stream, the caller may be waiting for events: let the
+	// head go out.
+	c.Response.ImmediateHeaderFlush = length < 0 || c.Stall > 0
 	if c.Stall > 0 {
 		c.engine.streams.add(r)
 	} else if err := c.ctx.SetWriteDeadline(c.SendBy); err != nil {
@@ -74,7 +75,7 @@ func (r *relay) allow(now time.Time) error {
 			return err
 		}
 		// The server's own write timeout is meant for answers of bounded length.
-		return c.ctx.SetWriteDeadline(now.Add(c.Stall + c.engine.cfg.Timeouts.Write))
+		return c.ctx.SetWriteDeadline(now.Add(c.Stall + c.engine.live.Load().Timeouts.Write))
 	})
 }
 
@@ -90,6 +91,8 @@ func (r *relay) Close() error {
 	switch {
 	case r.whole:
 		c.Facts.Cause = upstream.Complete
+	case c.engine.cutting.Load():
+		c.Facts.Cause = upstream.Stopped
 	case r.err != nil:
 		c.Facts.Cause = cutShort(r.err)
 	default:

@@ -2,10 +2,13 @@ package server
 
 import (
 	"context"
+	"crypto/sha256"
 	"crypto/tls"
 	"errors"
 	"net"
 	"net/netip"
+	"os"
+	"reflect"
 	"strconv"
 	"sync"
 	"time"
@@ -17,11 +20,19 @@ import (
 // resolver keeps the endpoints of one upstream up to date: addresses as they are,
 // names looked up again and again. A name that stops resolving keeps the addresses
 // it had: a resolver that is down must not take the upstream with it.
+//
+// Its settings never change: a reload that changes them puts another in its place,
+// which begins with what this one knows.
 type resolver struct {
 	engine    *Engine
 	upstream  *gateway.Upstream
+	cfg       upstream.Config
 	locations []upstream.Location
 	secure    *tls.Config // nil for plain HTTP
+	files     [sha256.Size]byte
+
+	stop context.CancelFunc // ends run, which then closes done
+	done chan struct{}
 
 	known  map[upstream.Location][]netip.Addr
 	failed map[upstream.Location]bool // said so already
@@ -31,11 +42,20 @@ type resolver struct {
 // interval.
 const firstRetry = time.Second
 
-func newResolver(e *Engine, u *gateway.Upstream) (*resolver, error) {
-	cfg := u.Config()
+// newResolver makes the resolver of u, or returns the one before it if that does what
+// cfg says. It opens nothing.
+func newResolver(e *Engine, u *gateway.Upstream, cfg upstream.Config, before *resolver) (*resolver, error) {
 	r := &resolver{
-		engine: e, upstream: u,
+		engine: e, upstream: u, cfg: cfg, files: filesOf(cfg.TLS),
 		known: map[upstream.Location][]netip.Addr{}, failed: map[upstream.Location]bool{},
+	}
+	if before != nil {
+		if reflect.DeepEqual(before.cfg, cfg) && before.files == r.files {
+			return before, nil
+		}
+		if before.cfg.TLS == cfg.TLS && before.files == r.files {
+			r.secure = before.secure // and the sessions that can be resumed
+		}
 	}
 	for _, text := range cfg.Endpoints {
 		at, err := upstream.ParseEndpoint(text)
@@ -52,14 +72,52 @@ func newResolver(e *Engine, u *gateway.Upstream) (*resolver, error) {
 	return r, nil
 }
 
+// filesOf tells files by their contents: a certificate is renewed under its old name.
+// What cannot be read is for clientTLS to report.
+func filesOf(cfg upstream.TLS) [sha256.Size]byte {
+	h := sha256.New()
+	for _, name := range []string{cfg.CA, cfg.Cert, cfg.Key} {
+		if name == "" {
+			continue
+		}
+		data, _ := os.ReadFile(name)
+		sum := sha256.Sum256(data)
+		h.Write(sum[:])
+	}
+	return [sha256.Size]byte(h.Sum(nil))
+}
+
+// follow takes over from the resolver before r, which has ended: what it knows of the
+// names that stay, and its endpoints, whose connections are from now on opened and
+// kept as r says.
+func (r *resolver) follow(before *resolver) {
+	for _, at := range r.locations {
+		if known, ok := before.known[at]; ok {
+			r.known[at], r.failed[at] = known, before.failed[at]
+		}
+	}
+	was, is := before.cfg.Connections, r.cfg.Connections
+	most := is.Max
+	was.Max, is.Max = 0, 0
+	for _, e := range r.upstream.Endpoints() {
+		p := e.Attached.(*pool)
+		if was != is || before.secure != r.secure {
+			p.renew(e.Address, r.cfg.Connections, r.dialer(e.ServerName))
+		} else {
+			p.setMax(most)
+		}
+	}
+}
+
 // run looks names up until ctx ends. The first look-up has been made.
 func (r *resolver) run(ctx context.Context, ok bool) {
+	defer close(r.done)
 	if !r.named() {
 		return
 	}
 	pause := firstRetry
 	for {
-		every := r.upstream.Config().Resolve.Every
+		every := r.cfg.Resolve.Every
 		if ok {
 			pause = firstRetry
 		}
@@ -101,6 +159,9 @@ func (r *resolver) refresh(ctx context.Context) bool {
 		asking.Go(func() { answers[i].addresses, answers[i].err = r.lookup(ctx, at.Host) })
 	}
 	asking.Wait()
+	if ctx.Err() != nil {
+		return false // nothing was found out
+	}
 
 	all := true
 	var list []upstream.Address
@@ -120,10 +181,15 @@ func (r *resolver) refresh(ctx context.Context) bool {
 			list = append(list, r.address(at, a))
 		}
 	}
-	for _, gone := range r.upstream.Replace(list, r.attach) {
-		gone.Attached.(*pool).host.CloseIdleConnections()
-	}
+	retire(r.upstream.Replace(list, r.attach))
 	return all
+}
+
+// retire closes the connections to endpoints that are gone, once they are idle.
+func retire(gone []*upstream.Endpoint) {
+	for _, e := range gone {
+		e.Attached.(*pool).retire()
+	}
 }
 
 // tell says that a name does not resolve: once, until it does again.
@@ -146,7 +212,7 @@ func (r *resolver) lookup(ctx context.Context, host string) ([]netip.Addr, error
 	if a, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{a}, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, r.upstream.Config().Resolve.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, r.cfg.Resolve.Timeout)
 	defer cancel()
 	list, err := r.engine.Lookup(ctx, host)
 	if err != nil {
@@ -180,7 +246,7 @@ const addressesAtMost = 64
 func (r *resolver) address(at upstream.Location, a netip.Addr) upstream.Address {
 	out := upstream.Address{HostPort: net.JoinHostPort(a.Unmap().String(), strconv.Itoa(int(at.Port)))}
 	if at.HTTPS {
-		out.ServerName = r.upstream.Config().TLS.ServerName
+		out.ServerName = r.cfg.TLS.ServerName
 		if out.ServerName == "" {
 			out.ServerName = at.Host
 		}
@@ -189,11 +255,14 @@ func (r *resolver) address(at upstream.Location, a netip.Addr) upstream.Address 
 }
 
 func (r *resolver) attach(a upstream.Address) any {
-	limits := r.upstream.Config().Connections
-	d := &dialer{open: r.engine.Dial, timeout: limits.DialTimeout}
+	return newPool(a.HostPort, r.cfg.Connections, r.dialer(a.ServerName))
+}
+
+func (r *resolver) dialer(serverName string) *dialer {
+	d := &dialer{open: r.engine.Dial, timeout: r.cfg.Connections.DialTimeout}
 	if r.secure != nil {
 		d.secure = r.secure.Clone()
-		d.secure.ServerName = a.ServerName
+		d.secure.ServerName = serverName
 	}
-	return newPool(a.HostPort, limits, d)
+	return d
 }

@@ -14,6 +14,8 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -26,15 +28,23 @@ import (
 
 // Engine serves callers on listeners and sends to endpoints for one core.
 type Engine struct {
-	core      *gateway.Gateway
-	cfg       config.Server
-	log       *zerolog.Logger
-	http      *fasthttp.Server
-	resolvers []*resolver
-	calls     sync.Pool
-	callers   callers
-	streams   streams
-	draining  chan struct{} // closed when what waits must stop waiting
+	core     *gateway.Gateway
+	cfg      config.Server
+	log      *zerolog.Logger
+	http     *fasthttp.Server
+	live     atomic.Pointer[config.Server] // cfg, with what a reload changed
+	calls    sync.Pool
+	callers  *callers
+	tls      *frontTLS     // nil: callers are served in the clear
+	pair     *certificates // nil as well
+	streams  streams
+	buffered buffered
+	cutting  atomic.Bool   // a drain ends what is in flight
+	draining chan struct{} // closed when what waits must stop waiting
+
+	reload     sync.Mutex // one Reconfigure at a time
+	resolvers  map[string]*resolver
+	background *background // nil unless Run runs
 
 	// Lookup resolves a name, and Dial opens a connection to an address. New sets
 	// them to those of the system; they may be changed before Run.
@@ -53,21 +63,31 @@ func New(core *gateway.Gateway, cfg config.Server, log *zerolog.Logger) (*Engine
 		return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	}
 	e.Dial = (&net.Dialer{}).DialContext
-	e.callers = callers{most: cfg.Limits.Connections, open: map[*inbound]struct{}{}}
+	e.callers = newCallers(cfg)
+	if cfg.TLS.On() {
+		pair, err := newCertificates(cfg.TLS, log)
+		if err != nil {
+			return nil, err
+		}
+		e.pair, e.tls = pair, newFrontTLS(pair, cfg.Timeouts.Header)
+	}
 	e.calls.New = func() any { return newCall(e) }
+	e.live.Store(&cfg)
+	e.resolvers = map[string]*resolver{}
 	for _, u := range core.Upstreams() {
-		r, err := newResolver(e, u)
+		r, err := newResolver(e, u, u.Config().Config, nil)
 		if err != nil {
 			return nil, fmt.Errorf("upstreams[%s]: %w", u.Name, err)
 		}
-		e.resolvers = append(e.resolvers, r)
+		e.resolvers[u.Name] = r
 	}
 	e.http = e.newServer()
 	return e, nil
 }
 
-// bodyKept is the largest body buffer, in bytes, that is kept for reuse.
-const bodyKept = 64 << 10
+// bodyKept is the largest body buffer, in bytes, that a connection keeps for its next
+// request: two of them can be there for each idle caller.
+const bodyKept = 16 << 10
 
 func (e *Engine) newServer() *fasthttp.Server {
 	fasthttp.SetBodySizePoolLimit(bodyKept, bodyKept)
@@ -84,6 +104,7 @@ func (e *Engine) newServer() *fasthttp.Server {
 		ReadBufferSize:     int(l.HeaderBytes),
 		WriteBufferSize:    headBytes,
 		MaxRequestBodySize: int(e.core.BodyAtMost()),
+		StreamRequestBody:  true,          // the core decides from the head whether a body is read
 		Concurrency:        math.MaxInt32, // the listener bounds connections, with an answer of ours
 		TCPKeepalive:       true,
 		CloseOnShutdown:    true,
@@ -104,6 +125,18 @@ func (e *Engine) newServer() *fasthttp.Server {
 // Refused is how many connections of callers found no room.
 func (e *Engine) Refused() uint64 { return e.callers.refused.Load() }
 
+// Crowded is how many connections of callers were refused because their address had
+// as many as one may have.
+func (e *Engine) Crowded() uint64 { return e.callers.crowded.Load() }
+
+// HandshakesFailed is how many TLS handshakes with callers failed or took too long.
+func (e *Engine) HandshakesFailed() uint64 {
+	if e.tls == nil {
+		return 0
+	}
+	return e.tls.failed.Load()
+}
+
 // Listen opens the listeners that the configuration names.
 func (e *Engine) Listen() ([]net.Listener, error) {
 	var list []net.Listener
@@ -113,16 +146,28 @@ func (e *Engine) Listen() ([]net.Listener, error) {
 			network, address = "unix", path
 			removeStale(path)
 		}
-		ln, err := net.Listen(network, address)
+		ln, err := e.listen(network, address)
 		if err != nil {
 			for _, open := range list {
 				_ = open.Close()
 			}
 			return nil, fmt.Errorf("server.listen: %w", err)
 		}
-		list = append(list, &listener{Listener: ln, log: e.log, all: &e.callers})
+		list = append(list, &listener{Listener: ln, log: e.log, all: e.callers, tls: e.tls})
 	}
 	return list, nil
+}
+
+// listen opens one listener.
+func (e *Engine) listen(network, address string) (net.Listener, error) {
+	if network != "tcp" || !e.cfg.ReusePort {
+		return net.Listen(network, address)
+	}
+	ln, steered, err := listenShared(network, address)
+	if err == nil && !steered {
+		e.log.Warn().Str("listener", address).Msg("the kernel does not hand new connections to the newer process alone, a hand-over may lose some")
+	}
+	return ln, err
 }
 
 // removeStale takes away the socket file of a process that is gone: one that
@@ -132,22 +177,28 @@ func removeStale(path string) {
 	if err != nil || info.Mode()&os.ModeSocket == 0 {
 		return
 	}
-	if c, err := net.Dial("unix", path); err == nil {
+	c, err := net.Dial("unix", path)
+	if err == nil {
 		_ = c.Close()
-		return
 	}
-	_ = os.Remove(path)
+	if errors.Is(err, syscall.ECONNREFUSED) { // any other error may come from one that lives
+		_ = os.Remove(path)
+	}
 }
 
 // Run serves until ctx ends, then drains: not ready for drain.delay, then no new
 // connections, then up to drain.timeout for what is in flight. It returns nil when
 // everything ended, ErrCut when not.
 func (e *Engine) Run(ctx context.Context, listeners []net.Listener) error {
-	background, stop := context.WithCancel(context.Background())
 	var work sync.WaitGroup
 	defer work.Wait()
-	defer stop()
-	e.resolve(background, &work)
+	defer e.stopResolving()
+	e.startResolving(&work)
+	looking, stopLooking := context.WithCancel(context.Background())
+	defer stopLooking()
+	if e.pair != nil {
+		work.Go(func() { e.pair.run(looking) })
+	}
 
 	failed := make(chan error, len(listeners))
 	for _, ln := range listeners {
@@ -163,40 +214,25 @@ func (e *Engine) Run(ctx context.Context, listeners []net.Listener) error {
 	}
 }
 
-// resolve looks all names up once, side by side, and keeps doing so in the
-// background. It returns when each upstream has its first answer, or none in time.
-func (e *Engine) resolve(ctx context.Context, work *sync.WaitGroup) {
-	var first sync.WaitGroup
-	for _, r := range e.resolvers {
-		first.Add(1)
-		work.Go(func() {
-			ok := r.refresh(ctx)
-			first.Done()
-			r.run(ctx, ok)
-		})
-	}
-	first.Wait()
-}
-
 // drain lets what is in flight end and takes nothing new.
 func (e *Engine) drain(listeners []net.Listener) error {
 	e.core.Drain()
-	if d := e.cfg.Drain.Delay; d > 0 {
+	settings := e.live.Load().Drain
+	if d := settings.Delay; d > 0 {
 		time.Sleep(d)
 	}
 	close(e.draining)
 	for _, ln := range listeners {
 		_ = ln.Close()
 	}
-	e.log.Info().Int64("in_flight", e.core.InFlight()).Dur("timeout", e.cfg.Drain.Timeout).Msg("draining")
-	err := e.shutdown(e.cfg.Drain.Timeout)
+	e.log.Info().Int64("in_flight", e.core.InFlight()).Dur("timeout", settings.Timeout).Msg("draining")
+	err := e.shutdown(settings.Timeout)
 	if err != nil {
 		err = e.cut()
 	}
-	for _, r := range e.resolvers {
-		for _, endpoint := range r.upstream.Endpoints() {
-			endpoint.Attached.(*pool).host.CloseIdleConnections()
-		}
+	e.callers.settle()
+	for _, u := range e.core.Upstreams() {
+		retire(u.Endpoints())
 	}
 	return err
 }
@@ -205,6 +241,7 @@ func (e *Engine) drain(listeners []net.Listener) error {
 // event in the log and what is known of its outcome. Streams without an end are
 // meant to be cut some time, so they are no error.
 func (e *Engine) cut() error {
+	e.cutting.Store(true)
 	attempts := e.callers.cutAttempts()
 	streams := e.streams.cutAll()
 	attempts -= streams // a stream is an attempt too
@@ -234,17 +271,19 @@ func (e *Engine) serve(ctx *fasthttp.RequestCtx) {
 }
 
 func (e *Engine) put(c *call) {
+	c.forgetBody()
 	c.ctx, c.Request, c.Response, c.pool = nil, nil, nil, nil
 	e.calls.Put(c)
 }
 
 // headReceived gives a request with a body more time than its head had, and bounds
-// the body.
+// the body. What it says holds in place of what the server was made with.
 func (e *Engine) headReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
+	t := &e.live.Load().Timeouts
 	if h.ContentLength() == 0 || h.ContentLength() == -2 {
-		return fasthttp.RequestConfig{}
+		return fasthttp.RequestConfig{WriteTimeout: t.Write}
 	}
-	return fasthttp.RequestConfig{ReadTimeout: e.cfg.Timeouts.Body, MaxRequestBodySize: int(e.core.BodyAtMost())}
+	return fasthttp.RequestConfig{ReadTimeout: t.Body, WriteTimeout: t.Write, MaxRequestBodySize: int(e.core.BodyAtMost())}
 }
 
 // expected answers a caller who asks before it sends its body: to go on, unless the

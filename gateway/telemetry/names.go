@@ -26,6 +26,8 @@ var families = map[string]string{
 	"sluice_queued":                   "Exchanges that wait for a permit.",
 	"sluice_endpoints":                "Addresses that the upstream has now.",
 	"sluice_callers_refused_total":    "Connections of callers that found no room (server.limits.connections).",
+	"sluice_reloads_total":            "Configurations that were read again: put in force (ok), or refused for a fault.",
+	"sluice_config_loaded_seconds":    "When the configuration in force was loaded, in seconds since 1970.",
 	"sluice_log_dropped_total":        "Log lines that were lost: output stuck or failing.",
 }
 

@@ -16,13 +16,14 @@ const (
 	TimedOut                  // the attempt's time ran out
 	Malformed                 // what came back is no valid response, or is over a limit
 	CutShort                  // the response ended before its announced end
-	Given                     // the gateway gave the attempt up: the caller left or it is stopping
+	Given                     // the gateway gave the attempt up: the caller left
+	Stopped                   // the gateway gave the attempt up: it is stopping
 )
 
 var causeNames = [...]string{
 	Lost: "connection lost", Complete: "complete", NoConnection: "no free connection", DialFailed: "dial failed",
 	NoHandshake: "tls handshake failed", TimedOut: "timed out", Malformed: "malformed response",
-	CutShort: "response cut short", Given: "given up",
+	CutShort: "response cut short", Given: "given up", Stopped: "cut by the drain",
 }
 
 // String gives the cause in words, for logs.
@@ -51,7 +52,7 @@ func (f Facts) Class() outcome.Class {
 		return classOfStatus(f.Status)
 	case NoConnection, DialFailed, NoHandshake:
 		return outcome.NotSent
-	case Given:
+	case Given, Stopped:
 		return outcome.Abandoned
 	}
 	if f.Unsent && f.Status == 0 {
@@ -90,6 +91,9 @@ func (f Facts) Code() outcome.Code {
 	case outcome.TimedOut:
 		return outcome.UpstreamTimeout
 	case outcome.Abandoned:
+		if f.Cause == Stopped {
+			return outcome.Draining
+		}
 		return outcome.CallerGone
 	case outcome.Reset:
 		if f.Cause == Malformed {

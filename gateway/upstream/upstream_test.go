@@ -89,6 +89,7 @@ func TestFacts_Class(t *testing.T) {
 		{Facts{Cause: Malformed, Status: 101}, outcome.Reset, outcome.BadResponse},
 		{Facts{Cause: CutShort, Status: 200}, outcome.Reset, outcome.UpstreamReset},
 		{Facts{Cause: Given}, outcome.Abandoned, outcome.CallerGone},
+		{Facts{Cause: Stopped}, outcome.Abandoned, outcome.Draining},
 		{Facts{Cause: Complete, Status: 200}, outcome.Answered, outcome.Passed},
 		{Facts{Cause: Complete, Status: 404}, outcome.Answered, outcome.Passed},
 		{Facts{Cause: Complete, Status: 429}, outcome.Overloaded, outcome.Passed},

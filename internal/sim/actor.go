@@ -27,7 +27,8 @@ type actor struct {
 	bounded  bool // the whole response is within the route's timeout
 	timeout  time.Duration
 	started  time.Time
-	sent     int64 // most bytes that any attempt handed to the kernel
+	reading  time.Duration // that the body took to come
+	sent     int64         // most bytes that any attempt handed to the kernel
 	tries    int
 	complete bool // a complete response was read
 	ended    int
@@ -37,7 +38,7 @@ func newActor(w *world) *actor {
 	a := &actor{world: w, started: w.now}
 	a.Request, a.Response = &fasthttp.Request{}, &fasthttp.Response{}
 	a.Caller, a.Owner = &a.caller, a
-	a.Began, a.Whole = w.now, true
+	a.Began, a.Whole = w.now, w.rand.IntN(2) == 0
 	a.caller.Set(w.load.address(w.rand), false)
 	a.bounded, a.timeout = w.load.request(w.rand, a.Request)
 	w.actors[a] = struct{}{}
@@ -70,6 +71,8 @@ func (a *actor) step(n gateway.Next) {
 		return
 	}
 	switch n {
+	case gateway.Receive:
+		a.receive()
 	case gateway.Queue:
 		a.park()
 	case gateway.Send:
@@ -112,6 +115,21 @@ func (a *actor) then(d time.Duration, do func()) {
 		if a.turn == turn && a.ended == 0 {
 			do()
 		}
+	})
+}
+
+// receive lets the body come, or not.
+func (a *actor) receive() {
+	w := a.world
+	d := w.load.moment(w.rand)
+	a.reading = d // the caller's own time: nothing ends it but the engine's limits
+	a.then(d, func() {
+		if w.rand.IntN(10) == 0 {
+			codes := []outcome.Code{outcome.RequestTimeout, outcome.BodyTooLarge, outcome.CallerGone, outcome.GatewayBusy}
+			a.step(w.core.Unreadable(&a.Exchange, codes[w.rand.IntN(len(codes))], w.now))
+			return
+		}
+		a.step(w.core.Received(&a.Exchange, w.now))
 	})
 }
 
@@ -169,6 +187,9 @@ func (a *actor) send() {
 	if a.Endpoint == nil || !a.SendBy.After(w.now) {
 		w.failf("send with endpoint %v and %v left", a.Endpoint, a.SendBy.Sub(w.now))
 		return
+	}
+	if w.gone(a.Upstream) {
+		w.failf("%v: an attempt was begun at an upstream that is gone", a)
 	}
 	if a.over {
 		w.failf("%v: an attempt was begun after an interrupt in the queue", a)
@@ -241,8 +262,11 @@ func (a *actor) judge() {
 	} else if info := code.Info(); status != info.Status && code != outcome.Shed {
 		w.failf("%v was answered with status %d, want %d", code, status, info.Status)
 	}
+	if code == outcome.NoEndpoint && w.gone(a.Upstream) {
+		w.result.Gone++
+	}
 	a.claim()
-	if a.bounded && w.now.Sub(a.started) > a.timeout+newsAtMost {
+	if a.bounded && w.now.Sub(a.started) > a.timeout+a.reading+newsAtMost {
 		w.failf("%v was answered %v after arrival, the route's timeout is %v", code, w.now.Sub(a.started), a.timeout)
 	}
 }

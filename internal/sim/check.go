@@ -3,6 +3,7 @@ package sim
 import (
 	"bufio"
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -42,6 +43,11 @@ func (w *world) check() {
 		}
 		a.consistent(h)
 	}
+	for u, sum := range byUpstream {
+		if sum.waiting > 0 && w.gone(u) {
+			w.failf("%d wait for %s, which is gone", sum.waiting, u.Name)
+		}
+	}
 	state := w.core.State()
 	if state.InFlight != counted {
 		w.failf("the gateway counts %d exchanges, there are %d", state.InFlight, counted)
@@ -56,6 +62,9 @@ func (w *world) check() {
 	}
 }
 
+// gone reports whether u has left the configuration.
+func (w *world) gone(u *gateway.Upstream) bool { return !slices.Contains(w.core.Upstreams(), u) }
+
 // consistent checks what one exchange holds against what it waits for.
 func (a *actor) consistent(h gateway.Holding) {
 	w := a.world
@@ -66,6 +75,8 @@ func (a *actor) consistent(h gateway.Holding) {
 		w.failf("%v has an attempt in flight without a permit", a)
 	case h.Permit && a.waits == gateway.Relay && a.Stall > 0:
 		w.failf("%v holds a permit while it streams", a)
+	case !h.Permit && a.waits == gateway.Relay && a.Stall == 0:
+		w.failf("%v has no permit while its upstream still sends", a)
 	case h.Permit && a.waits == gateway.Answer:
 		w.failf("%v holds a permit while its answer is written", a)
 	}

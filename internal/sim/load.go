@@ -33,7 +33,7 @@ func newLoad(r *rand.Rand) load {
 		faulty:    r.Float64() * 0.7,
 		nervous:   r.Float64() * 0.4,
 		buggy:     max(0, r.Float64()-0.5) * 0.02,
-		churn:     ms(50, 5000),
+		churn:     ms(50, 2000),
 		sendDelay: ms(1, 20),
 	}
 }
@@ -170,7 +170,11 @@ func (w *world) config() config.Config {
 	r := w.rand
 	cfg := config.Default()
 	cfg.Server.Limits.InFlight = 3 + r.IntN(100)
-	for _, name := range []string{"first", "second"} {
+	names := []string{"first", "second"}
+	if i := r.IntN(4); i < len(names) {
+		names = names[i : i+1] // the other one goes, and comes back some time as a new one
+	}
+	for _, name := range names {
 		u := config.DefaultUpstream()
 		u.Name = name
 		u.Endpoints = []string{"http://127.0.0.1:1"}
@@ -186,9 +190,13 @@ func (w *world) config() config.Config {
 		cfg.Routes = append(cfg.Routes, rt)
 		return &cfg.Routes[len(cfg.Routes)-1]
 	}
-	route("all", "/a/{rest:*}", "first")
-	route("one", "/one", "second", "GET", "POST")
-	route("events", "/events", "second").Response = config.ResponseStream
+	route("all", "/a/{rest:*}", names[0])
+	last := names[len(names)-1]
+	if len(names) == 1 && r.IntN(2) == 0 {
+		return cfg // its routes have gone with the other
+	}
+	route("one", "/one", last, "GET", "POST")
+	route("events", "/events", last).Response = config.ResponseStream
 	return cfg
 }
 

@@ -39,9 +39,10 @@ func TestSimulation(t *testing.T) {
 		sum.Interrupt += r.Interrupt
 		sum.Late += r.Late
 		sum.Swaps += r.Swaps
+		sum.Gone += r.Gone
 	}
-	t.Logf("%d exchanges, %d calls of the core, %d interrupts, %d lost against a grant, %d swaps\ncodes: %v\nnamed: %v",
-		sum.Exchanges, sum.Steps, sum.Interrupt, sum.Late, sum.Swaps, codes, nexts)
+	t.Logf("%d exchanges, %d calls of the core, %d interrupts, %d lost against a grant, %d swaps, %d ended with their upstream\ncodes: %v\nnamed: %v",
+		sum.Exchanges, sum.Steps, sum.Interrupt, sum.Late, sum.Swaps, sum.Gone, codes, nexts)
 	if *oneSeed != 0 {
 		return
 	}
@@ -51,8 +52,8 @@ func TestSimulation(t *testing.T) {
 			t.Errorf("no exchange ended with %s", name)
 		}
 	}
-	if sum.Late == 0 || sum.Swaps == 0 || sum.Interrupt == 0 {
-		t.Errorf("%d late, %d swaps, %d interrupts: want some of each", sum.Late, sum.Swaps, sum.Interrupt)
+	if sum.Late == 0 || sum.Swaps == 0 || sum.Interrupt == 0 || sum.Gone == 0 {
+		t.Errorf("%d late, %d swaps, %d interrupts, %d ended with their upstream: want some of each", sum.Late, sum.Swaps, sum.Interrupt, sum.Gone)
 	}
 }
 

@@ -26,6 +26,7 @@ type Result struct {
 	Interrupt int            // interrupts delivered
 	Late      int            // interrupts and ends of waiting that lost against a grant
 	Swaps     int
+	Gone      int // exchanges that ended because their upstream was taken away
 	Failed    int // faults of the gateway itself
 	FirstTry  int // exchanges that were sent at least once
 }
@@ -112,6 +113,9 @@ func (w *world) churn() {
 		w.result.Swaps++
 		if err := w.core.Swap(w.config()); err != nil {
 			w.failf("Swap: %v", err)
+		}
+		if w.rand.IntN(2) == 0 {
+			w.replaceEndpoints() // an upstream that is back has none yet
 		}
 	}
 	if len(w.actors) > 0 {
