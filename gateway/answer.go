@@ -113,12 +113,15 @@ func (g *Gateway) identify(x *Exchange, now time.Time) {
 // the next one is told about the caller.
 func (g *Gateway) forward(x *Exchange) {
 	h := &x.Request.Header
-	trusted := x.head.Seen&edge.FieldForwarded != 0 && x.snapshot.proxies.Trust(x.Caller.Address)
-	edge.StripRequest(h, x.head.Seen)
-	x.scratch = edge.Forward(h, x.Caller, x.head.Seen, trusted, x.scratch)
-	if x.head.Seen&edge.FieldRequestID != 0 {
-		h.DelBytes(requestIDName)
-	}
+	seen := x.head.Seen
+	trusted := seen&edge.FieldForwarded != 0 && x.snapshot.proxies.Trust(x.Caller.Address)
+	edge.KeepOrder(h, seen, func() {
+		edge.StripRequest(h, seen)
+		x.scratch = edge.Forward(h, x.Caller, seen, trusted, x.scratch)
+		if seen&edge.FieldRequestID != 0 {
+			h.DelBytes(requestIDName)
+		}
+	})
 	h.SetCanonical(requestIDName, x.requestID)
 	// The target goes out as it came. Assigning it also forgets what the library
 	// parsed from it, which it would otherwise write in its own spelling.

@@ -63,6 +63,13 @@ var (
 	commaSpace     = []byte(", ")
 )
 
+// spoofable are other fields that say who the caller is. They are not written here;
+// from a peer that is not trusted they end here.
+var spoofable = [][]byte{
+	[]byte("Forwarded"), []byte("X-Forwarded-Port"), []byte("X-Forwarded-Prefix"), []byte("X-Forwarded-Server"),
+	[]byte("X-Forwarded-Ssl"), []byte("X-Real-Ip"), []byte("X-Client-Ip"), []byte("True-Client-Ip"),
+}
+
 // Forward writes X-Forwarded-For, -Proto and -Host. What the caller sent in them is
 // replaced, unless the peer is trusted: then the peer's address joins the list and
 // the rest stands. scratch is reused for the joined list and returned.
@@ -87,6 +94,11 @@ func Forward(h *fasthttp.RequestHeader, c *Caller, seen Fields, trusted bool, sc
 		}
 		if v := h.PeekBytes(forwardedHost); len(v) > 0 {
 			host = v
+		}
+	}
+	if !trusted {
+		for _, name := range spoofable {
+			h.DelBytes(name)
 		}
 	}
 	// SetCanonical changes the first line of a name and leaves further ones, so

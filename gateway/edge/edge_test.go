@@ -179,7 +179,7 @@ func TestForward(t *testing.T) {
 	}{
 		"nothing there": {"GET / HTTP/1.1\nHost: pay.test\n\n", false,
 			[]string{"X-Forwarded-For: 192.0.2.7", "X-Forwarded-Proto: http", "X-Forwarded-Host: pay.test"}},
-		"spoofed": {"GET / HTTP/1.1\nHost: pay.test\nX-Forwarded-For: 1.1.1.1\nx-forwarded-for: 2.2.2.2\nX-Forwarded-Proto: https\nX-Forwarded-Host: evil\n\n", false,
+		"spoofed": {"GET / HTTP/1.1\nHost: pay.test\nX-Forwarded-For: 1.1.1.1\nx-forwarded-for: 2.2.2.2\nX-Forwarded-Proto: https\nX-Forwarded-Host: evil\nForwarded: for=9.9.9.9\nX-Real-IP: 9.9.9.9\nX-Forwarded-Port: 1\n\n", false,
 			[]string{"X-Forwarded-For: 192.0.2.7", "X-Forwarded-Proto: http", "X-Forwarded-Host: pay.test"}},
 		"from a trusted peer": {"GET / HTTP/1.1\nHost: in.test\nX-Forwarded-For: 1.1.1.1\nX-Forwarded-For: 2.2.2.2\nX-Forwarded-Proto: https\nX-Forwarded-Host: pay.test\n\n", true,
 			[]string{"X-Forwarded-For: 1.1.1.1, 2.2.2.2, 192.0.2.7", "X-Forwarded-Proto: https", "X-Forwarded-Host: pay.test"}},
@@ -195,6 +195,9 @@ func TestForward(t *testing.T) {
 				if strings.Count(got, "\n"+line+"\n") != 1 {
 					t.Errorf("%q is not there once in\n%s", line, got)
 				}
+			}
+			if strings.Contains(got, "9.9.9.9") {
+				t.Errorf("a spoofed field is left in\n%s", got)
 			}
 			if strings.Count(got, "X-Forwarded-") != 3 {
 				t.Errorf("want one line of each of the three, got\n%s", got)

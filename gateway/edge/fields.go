@@ -52,6 +52,14 @@ var names = []name{
 	{"x-forwarded-for", FieldForwarded},
 	{"x-forwarded-proto", FieldForwarded},
 	{"x-forwarded-host", FieldForwarded},
+	{"x-forwarded-port", FieldForwarded},
+	{"x-forwarded-prefix", FieldForwarded},
+	{"x-forwarded-server", FieldForwarded},
+	{"x-forwarded-ssl", FieldForwarded},
+	{"x-real-ip", FieldForwarded},
+	{"x-client-ip", FieldForwarded},
+	{"true-client-ip", FieldForwarded},
+	{"forwarded", FieldForwarded},
 	{"trailer", FieldTrailer},
 	{"transfer-encoding", FieldCoding},
 	{"content-length", FieldLength},
@@ -165,6 +173,17 @@ func StripResponse(h *fasthttp.ResponseHeader) {
 	for name := range h.All() {
 		seen |= fieldOf(name)
 	}
+	if seen&(FieldConnection|FieldHop|FieldTrailer) != 0 {
+		keepOrder(h, repeatedOf(h.PeekKeys(), "set-cookie"), func() { removeFromResponse(h, seen) })
+	}
+	h.ResetConnectionClose()
+	h.SetNoDefaultContentType(true)
+	if !h.IsHTTP11() {
+		h.SetProtocol(http11) // the version is this hop's own
+	}
+}
+
+func removeFromResponse(h *fasthttp.ResponseHeader, seen Fields) {
 	if seen&FieldConnection != 0 {
 		for _, value := range h.PeekAll(fasthttp.HeaderConnection) {
 			listed(value, func(name []byte) { h.DelBytes(name) })
@@ -178,11 +197,6 @@ func StripResponse(h *fasthttp.ResponseHeader) {
 	}
 	if seen&FieldTrailer != 0 {
 		dropTrailers(h)
-	}
-	h.ResetConnectionClose()
-	h.SetNoDefaultContentType(true)
-	if !h.IsHTTP11() {
-		h.SetProtocol(http11) // the version is this hop's own
 	}
 }
 

@@ -13,8 +13,10 @@ func TestMain(m *testing.M) {
 	// These tests wait for sockets and shutdowns, they hardly compute: more at a
 	// time than there are cores.
 	flag.Parse()
-	if err := flag.Set("test.parallel", "16"); err != nil {
-		panic(err)
+	if fuzzing := flag.Lookup("test.fuzz"); fuzzing == nil || fuzzing.Value.String() == "" {
+		if err := flag.Set("test.parallel", "16"); err != nil {
+			panic(err)
+		}
 	}
 	goleak.VerifyTestMain(m,
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
