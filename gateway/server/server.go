@@ -246,11 +246,22 @@ func (e *Engine) cut() error {
 	streams := e.streams.cutAll()
 	attempts -= streams // a stream is an attempt too
 	e.log.Warn().Int("attempts", attempts).Int("streams", streams).Msg("drain timed out, cutting what is in flight")
-	err := e.shutdown(cutTime)
-	if err != nil || attempts > 0 {
-		return fmt.Errorf("%w: %d", ErrCut, max(attempts, int(e.core.InFlight())))
+	left := e.ended(cutTime)
+	if left > 0 || attempts > 0 {
+		return fmt.Errorf("%w: %d", ErrCut, max(attempts, left))
 	}
 	return nil
+}
+
+// ended waits until no exchange is in flight, and returns how many are when d is over.
+// Shutdown cannot be asked again: it knows no listener any more and returns at once.
+func (e *Engine) ended(d time.Duration) int {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(d); e.core.InFlight() > 0 && time.Now().Before(end); {
+		<-tick.C
+	}
+	return int(e.core.InFlight())
 }
 
 // cutTime is what exchanges that were cut get to end in.
