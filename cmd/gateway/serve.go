@@ -89,6 +89,8 @@ func newProcess(cfg config.Config, w world) (*process, error) {
 		return nil, err
 	}
 	metrics.Counter("sluice_callers_refused_total", p.engine.Refused)
+	metrics.Counter("sluice_callers_crowded_total", p.engine.Crowded)
+	metrics.Counter("sluice_handshakes_failed_total", p.engine.HandshakesFailed)
 	p.reloads.show(metrics)
 	p.admin, err = admin.New(cfg.Admin, admin.Sources{
 		Ready:    p.ready,
@@ -159,7 +161,11 @@ func (p *process) serves() string {
 	var b strings.Builder
 	b.WriteString("serving")
 	for _, ln := range p.public {
-		b.WriteString(" " + urlOf(ln))
+		url := urlOf(ln)
+		if p.cfg.Server.TLS.On() {
+			url = strings.Replace(url, "http://", "https://", 1)
+		}
+		b.WriteString(" " + url)
 	}
 	for i, u := range p.cfg.Upstreams {
 		sep := ","

@@ -101,14 +101,16 @@ func (s *callers) remove(in *inbound) {
 }
 
 // cutAttempts ends every attempt in flight, so that its exchange ends with what is
-// known of it. It returns how many there were.
+// known of it. It returns how many there were, streams without an end not counted.
 func (s *callers) cutAttempts() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for in := range s.open {
 		if c := in.trying.Load(); c != nil {
 			_ = c.SetDeadline(time.Unix(1, 0))
-			n++
+			if !c.stream.Load() {
+				n++
+			}
 		}
 	}
 	return n

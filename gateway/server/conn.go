@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -16,6 +17,7 @@ type conn struct {
 
 	sent   int64         // bytes accepted by Write since the attempt began
 	used   bool          // it has carried an attempt
+	stream atomic.Bool   // what it carries has no end that is known
 	opened time.Duration // time that dialling and handshake took
 	handle any           // what its stock knows it by
 	stock  *stock        // where it belongs

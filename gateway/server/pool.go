@@ -141,6 +141,7 @@ func (p *pool) take(timeout time.Duration) (c *conn, cause upstream.Cause, why s
 		}
 		if !c.used || !c.stale() {
 			c.sent, c.stock = 0, s
+			c.stream.Store(false)
 			return c, upstream.Complete, ""
 		}
 		s.drop(c)

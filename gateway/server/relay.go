@@ -39,6 +39,7 @@ func (c *call) pass() {
 	// head go out.
 	c.Response.ImmediateHeaderFlush = length < 0 || c.Stall > 0
 	if c.Stall > 0 {
+		c.conn.stream.Store(true)
 		c.engine.streams.add(r)
 	} else if err := c.ctx.SetWriteDeadline(c.SendBy); err != nil {
 		// The route's timeout bounds the whole response, a caller who does not read

@@ -244,7 +244,6 @@ func (e *Engine) cut() error {
 	e.cutting.Store(true)
 	attempts := e.callers.cutAttempts()
 	streams := e.streams.cutAll()
-	attempts -= streams // a stream is an attempt too
 	e.log.Warn().Int("attempts", attempts).Int("streams", streams).Msg("drain timed out, cutting what is in flight")
 	left := e.ended(cutTime)
 	if left > 0 || attempts > 0 {

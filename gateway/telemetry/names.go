@@ -25,6 +25,8 @@ var families = map[string]string{
 	"sluice_in_flight":                "Permits held now.",
 	"sluice_queued":                   "Exchanges that wait for a permit.",
 	"sluice_endpoints":                "Addresses that the upstream has now.",
+	"sluice_callers_crowded_total":    "Connections of callers that found no room for their address (server.limits.connections_per_address).",
+	"sluice_handshakes_failed_total":  "TLS handshakes with callers that failed.",
 	"sluice_callers_refused_total":    "Connections of callers that found no room (server.limits.connections).",
 	"sluice_reloads_total":            "Configurations that were read again: put in force (ok), or refused for a fault.",
 	"sluice_config_loaded_seconds":    "When the configuration in force was loaded, in seconds since 1970.",
