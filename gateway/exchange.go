@@ -34,6 +34,7 @@ type Exchange struct {
 
 	// Set by the engine before Headed, Attempted and Relayed.
 	Facts   upstream.Facts
+	Fields  edge.Fields   // groups of header fields that the response may have
 	Connect time.Duration // time it took to open the connection, 0 for one from the pool
 	Relayed int64         // bytes of the body that were passed on, before Relayed
 

@@ -188,7 +188,7 @@ func (g *Gateway) Headed(x *Exchange, now time.Time) Next {
 		x.Facts.Cause = upstream.Malformed
 		return g.Attempted(x, now)
 	}
-	edge.StripResponse(h)
+	edge.StripResponse(h, x.Fields)
 	length := h.ContentLength()
 	x.BodyMost = collectAtMost
 	if x.http10 && length < 0 {

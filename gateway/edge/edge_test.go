@@ -161,7 +161,7 @@ func TestStripResponse(t *testing.T) {
 			if err := r.Header.Read(bufio.NewReader(strings.NewReader(strings.ReplaceAll(c.in, "\n", "\r\n")))); err != nil {
 				t.Fatal(err)
 			}
-			StripResponse(&r.Header)
+			StripResponse(&r.Header, FieldsAll)
 			got := strings.ReplaceAll(r.Header.String(), "\r\n", "\n")
 			got = regexp.MustCompile(`(?m)^Date: .*\n`).ReplaceAllString(got, "")
 			if got = strings.TrimSuffix(got, "\n"); got != c.out {

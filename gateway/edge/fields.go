@@ -167,12 +167,8 @@ func StripRequest(h *fasthttp.RequestHeader, seen Fields) {
 	h.SetNoDefaultContentType(true)
 }
 
-// StripResponse takes away what ends at this hop.
-func StripResponse(h *fasthttp.ResponseHeader) {
-	var seen Fields
-	for name := range h.All() {
-		seen |= fieldOf(name)
-	}
+// StripResponse takes away what ends at this hop. seen is what PeekResponse found.
+func StripResponse(h *fasthttp.ResponseHeader, seen Fields) {
 	if seen&(FieldConnection|FieldHop|FieldTrailer) != 0 {
 		keepOrder(h, repeatedOf(h.PeekKeys(), "set-cookie"), func() { removeFromResponse(h, seen) })
 	}

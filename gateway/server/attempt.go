@@ -105,7 +105,7 @@ func (c *call) readHead() error {
 			return c.err
 		}
 		if status := h.StatusCode(); status >= 200 || status == fasthttp.StatusSwitchingProtocols {
-			c.Facts.Status = status
+			c.Facts.Status, c.Fields = status, head.Seen
 			// Asked before the core takes Connection away.
 			c.last = h.ConnectionClose()
 			return nil

@@ -76,11 +76,12 @@ func benchEngine(tb testing.TB, answer string) *Engine {
 }
 
 // serve runs n requests on one connection.
-func (e *Engine) serveFake(request string, n int) {
+func (e *Engine) serveFake(request string, n int) *inbound {
 	at := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), 4242)
 	in := &inbound{Conn: &fake{data: request, left: n, at: net.TCPAddrFromAddrPort(at)}}
 	in.caller.Set(at.Addr(), false)
 	_ = e.http.ServeConn(in)
+	return in
 }
 
 // BenchmarkExchange is a whole exchange without system calls: reading, deciding,
@@ -94,6 +95,17 @@ func BenchmarkExchange(b *testing.B) {
 			b.ResetTimer()
 			e.serveFake(request, b.N)
 		})
+	}
+}
+
+// TestCount_RequestsAreCountedExactly: what is read ahead tells whether a caller
+// pipelines, so each request has to be taken off to the byte.
+func TestCount_RequestsAreCountedExactly(t *testing.T) {
+	for _, request := range []string{benchGet, benchPost, "GET /a?b HTTP/1.0\r\nHost: h\r\nConnection: keep-alive\r\n\r\n"} {
+		e := benchEngine(t, benchOK)
+		if in := e.serveFake(request, 5); in.ahead != 0 {
+			t.Errorf("after five of %q %d bytes are left over", request, in.ahead)
+		}
 	}
 }
 

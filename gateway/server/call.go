@@ -23,12 +23,13 @@ type call struct {
 	now    time.Time
 
 	// The attempt in flight.
-	pool   *pool
-	conn   *conn
-	reader *bufio.Reader
-	last   bool // the upstream closes the connection after this response
-	err    error
-	relay  relay
+	pool    *pool
+	conn    *conn
+	reader  *bufio.Reader
+	chunked bool // the request's body is
+	last    bool // the upstream closes the connection after this response
+	err     error
+	relay   relay
 
 	body     []byte // of the request, when it was read here
 	reserved int64  // bytes of it that are counted as buffered
@@ -60,6 +61,7 @@ func (c *call) open(ctx *fasthttp.RequestCtx) {
 		in.caller.Set(netip.Addr{}, ctx.IsTLS())
 	}
 	c.in, c.Began, c.Caller = in, in.began, &in.caller
+	c.chunked = c.count(&ctx.Request.Header)
 	if c.Began.IsZero() {
 		c.Began = c.now
 	}
@@ -69,6 +71,16 @@ func (c *call) open(ctx *fasthttp.RequestCtx) {
 func (c *call) run(begin func() gateway.Next) {
 	defer c.barrier()
 	c.drive(begin())
+}
+
+// count takes the request's bytes off those that were read ahead. What is left when
+// its body has been read belongs to the caller's next request. A chunked body's bytes
+// are not known. What is counted is never too much, so at worst an answer is sent at
+// once without need.
+func (c *call) count(h *fasthttp.RequestHeader) (chunked bool) {
+	const line = len("  HTTP/1.1\r\n")
+	c.in.ahead -= int64(len(h.Method()) + len(h.RequestURI()) + line + len(h.RawHeaders()) + max(h.ContentLength(), 0))
+	return h.ContentLength() == -1
 }
 
 // drive does what the core names until the exchange has ended, or until its answer
@@ -91,7 +103,9 @@ func (c *call) drive(n gateway.Next) {
 			// A deadline of its own also makes the server send this answer now. It would
 			// else hold it back while the caller's next request is there already, and
 			// lose it if that one's answer cannot be written.
-			_ = c.ctx.SetWriteDeadline(c.now.Add(c.engine.live.Load().Timeouts.Write))
+			if c.in.ahead > 0 || c.chunked {
+				_ = c.ctx.SetWriteDeadline(c.now.Add(c.engine.live.Load().Timeouts.Write))
+			}
 			c.core.Finish(&c.Exchange, c.now)
 			c.engine.put(c)
 			return

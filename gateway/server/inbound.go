@@ -27,6 +27,7 @@ type inbound struct {
 	front    *frontTLS // nil: no TLS
 	shaken   bool      // the handshake is over
 	began    time.Time // when the first byte of the present request came
+	ahead    int64     // bytes that were read and do not belong to the present request or one before it
 	caller   edge.Caller
 	trying   atomic.Pointer[conn]
 	all      *callers
@@ -64,6 +65,7 @@ func (in *inbound) Read(p []byte) (int, error) {
 	in.latest.Store(isReading)
 	n, err := in.Conn.Read(p)
 	in.latest.Store(didRead)
+	in.ahead += int64(n)
 	return n, err
 }
 

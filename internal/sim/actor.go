@@ -202,7 +202,7 @@ func (a *actor) send() {
 			a.step(w.core.Attempted(&a.Exchange, w.now))
 			return
 		}
-		a.Facts.Status = a.plan.status
+		a.Facts.Status, a.Fields = a.plan.status, edge.FieldsAll
 		a.Response.SkipBody = a.Request.Header.IsHead()
 		a.Response.SetStatusCode(a.plan.status)
 		a.Response.Header.SetContentLength(a.plan.length)
