@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"os"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -27,6 +28,8 @@ type inbound struct {
 	front    *frontTLS // nil: no TLS
 	shaken   bool      // the handshake is over
 	began    time.Time // when the first byte of the present request came
+	want     time.Time // read deadline, as the server sets it; zero: none
+	armed    time.Time // read deadline of the socket: never later than want
 	ahead    int64     // bytes that were read and do not belong to the present request or one before it
 	caller   edge.Caller
 	trying   atomic.Pointer[conn]
@@ -64,6 +67,9 @@ func (in *inbound) Read(p []byte) (int, error) {
 	}
 	in.latest.Store(isReading)
 	n, err := in.Conn.Read(p)
+	for n == 0 && err != nil && errors.Is(err, os.ErrDeadlineExceeded) && in.extend() {
+		n, err = in.Conn.Read(p)
+	}
 	in.latest.Store(didRead)
 	in.ahead += int64(n)
 	return n, err
@@ -147,6 +153,35 @@ func say(c net.Conn, text string) bool {
 	_ = c.SetWriteDeadline(time.Now().Add(time.Millisecond))
 	_, err := io.WriteString(c, text)
 	return err == nil
+}
+
+// SetReadDeadline implements net.Conn. The server sets one for each part of each
+// request, mostly to put it off. That costs a timer's change each time, so a socket
+// that has an earlier deadline keeps it: if it comes, Read looks whether it counts.
+// Only the goroutine that serves the connection calls it.
+func (in *inbound) SetReadDeadline(t time.Time) error {
+	in.want = t
+	if !in.armed.IsZero() && (t.IsZero() || !t.Before(in.armed)) {
+		return nil
+	}
+	in.armed = t
+	return in.Conn.SetReadDeadline(t)
+}
+
+// SetDeadline implements net.Conn.
+func (in *inbound) SetDeadline(t time.Time) error {
+	in.want, in.armed = t, t
+	return in.Conn.SetDeadline(t)
+}
+
+// extend puts the socket's deadline off to the one that is wanted, if that has not
+// come yet.
+func (in *inbound) extend() bool {
+	if !in.want.IsZero() && !time.Now().Before(in.want) {
+		return false
+	}
+	in.armed = in.want
+	return in.Conn.SetReadDeadline(in.want) == nil
 }
 
 // began is called by the server for each change of a connection's state.
