@@ -14,6 +14,10 @@ import (
 // caller announces is a word and costs it nothing.
 const firstRead = 16 << 10
 
+// prefetched is how much of a body of known length the library has read before the
+// engine sees the request.
+const prefetched = 8 << 10
+
 // buffered counts the bytes of request bodies that are held, in all.
 type buffered struct{ held atomic.Int64 }
 
@@ -32,8 +36,11 @@ func (b *buffered) give(n int64) { b.held.Add(-n) }
 // come, not for what was announced.
 func (c *call) receive() gateway.Next {
 	x := &c.Exchange
-	why := c.readRequestBody(int64(x.Request.Header.ContentLength()), x.BodyMost)
-	c.now = time.Now()
+	length := int64(x.Request.Header.ContentLength())
+	why := c.readRequestBody(length, x.BodyMost)
+	if length < 0 || length > prefetched {
+		c.now = time.Now() // it may have taken a while
+	}
 	if why != outcome.Passed {
 		return c.core.Unreadable(x, why, c.now)
 	}
