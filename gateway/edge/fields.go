@@ -137,16 +137,8 @@ var kept = []string{
 // StripRequest takes away what ends at this hop, and makes the rest fit the next
 // one: HTTP/1.1, persistent, no expectation, no trailers.
 func StripRequest(h *fasthttp.RequestHeader, seen Fields) {
-	if seen&FieldConnection != 0 {
-		for _, value := range h.PeekAll(fasthttp.HeaderConnection) {
-			listed(value, func(name []byte) { h.DelBytes(name) })
-		}
-		h.Del(fasthttp.HeaderConnection)
-	}
-	if seen&FieldHop != 0 {
-		for _, name := range hopByHop {
-			h.DelBytes(name)
-		}
+	if seen&(FieldConnection|FieldHop) != 0 {
+		dropHop(h, seen)
 	}
 	if seen&FieldExpect != 0 {
 		h.Del(fasthttp.HeaderExpect)
@@ -170,7 +162,12 @@ func StripRequest(h *fasthttp.RequestHeader, seen Fields) {
 // StripResponse takes away what ends at this hop. seen is what PeekResponse found.
 func StripResponse(h *fasthttp.ResponseHeader, seen Fields) {
 	if seen&(FieldConnection|FieldHop|FieldTrailer) != 0 {
-		keepOrder(h, repeatedOf(h.PeekKeys(), "set-cookie"), func() { removeFromResponse(h, seen) })
+		keepOrder(h, repeatedOf(h.PeekKeys(), "set-cookie"), func() {
+			dropHop(h, seen)
+			if seen&FieldTrailer != 0 {
+				dropTrailers(h)
+			}
+		})
 	}
 	h.ResetConnectionClose()
 	h.SetNoDefaultContentType(true)
@@ -179,22 +176,22 @@ func StripResponse(h *fasthttp.ResponseHeader, seen Fields) {
 	}
 }
 
-func removeFromResponse(h *fasthttp.ResponseHeader, seen Fields) {
+// dropHop takes away the fields for one hop, those that Connection lists among them.
+func dropHop(h header, seen Fields) {
 	if seen&FieldConnection != 0 {
 		for _, value := range h.PeekAll(fasthttp.HeaderConnection) {
 			listed(value, func(name []byte) { h.DelBytes(name) })
 		}
-		h.Del(fasthttp.HeaderConnection)
+		h.DelBytes(connectionName)
 	}
 	if seen&FieldHop != 0 {
 		for _, name := range hopByHop {
 			h.DelBytes(name)
 		}
 	}
-	if seen&FieldTrailer != 0 {
-		dropTrailers(h)
-	}
 }
+
+var connectionName = []byte(fasthttp.HeaderConnection)
 
 var http11 = []byte("HTTP/1.1")
 
